@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -188,14 +189,13 @@ def test_bad_input_costs_nothing(records, target, match):
 
 def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
     """The scaler finds that nobody paid for it, and releases nothing."""
-    honest = _private_pipeline.planned
+    honest = _private_pipeline.joint_planner
 
     def forgets(*args):
         plan = honest(*args)
-        object.__setattr__(plan, "event", FitEvent(plan.event.releases[1:]))
-        return plan
+        return lambda budget: replace(p := plan(budget), event=FitEvent(p.event.releases[1:]))
 
-    monkeypatch.setattr(_private_pipeline, "planned", forgets)
+    monkeypatch.setattr(_private_pipeline, "joint_planner", forgets)
     accountant = ledger()
     model = pipeline(accountant=accountant)
     with pytest.raises(RuntimeError, match="no part of what was charged"):
@@ -473,14 +473,21 @@ def test_private_steps_for_some_columns_share_the_budget_too():
         columns(DPStandardScaler()), DPRidgeSkGD(**TARGET), accountant=accountant, delta=1e-5
     ).fit(FRAME, Y)
     name = "columntransformer__numbers__dpstandardscaler"
-    assert model.shares_ == pytest.approx({name: 0.15, "dpridgeskgd": 0.85})
+    assert model.shares_ == pytest.approx({name: 0.3, "dpridgeskgd": 0.7})  # so few records
+    many = model._planner(10**5, FRAME.head(1))(model._budget(10**5))
+    assert many.shares == pytest.approx({name: 0.1, "dpridgeskgd": 0.9})
     (entry,) = accountant.entries()
     fitted = model[0].named_transformers_["numbers"][-1]
     assert joined([fitted.privacy_event_, model[-1].privacy_event_]) == model.privacy_event_
     assert fitted.privacy_event_.releases[0].count == 4 * 2
     assert epsilon_of(model.privacy_event_, 1e-5) <= 1.0
     assert model.get_params()[f"{name}__epsilon"] == 0.2  # as it was
-    assert np.all(model.told_["dpridgeskgd"]["feature_bounds"][0] == [-1, -1, 0, 0])
+    told = model.told_["dpridgeskgd"]
+    assert np.all(told["feature_bounds"][0] == [-1, -1, 0, 0]) and told["feature_scale"] == 1.0
+    # of two numbers and the indicators of one column
+    assert told["row_norm_bound"] == pytest.approx(3**0.5)
+    longest = np.linalg.norm(model[:-1].transform(FRAME.assign(age=1e9)), axis=1).max()
+    assert longest == pytest.approx(told["row_norm_bound"])
     half = clone(model).set_params(shares={name: 1.0, "dpridgeskgd": 1.0})
     assert half.fit(FRAME, Y).shares_[name] == 0.5
 

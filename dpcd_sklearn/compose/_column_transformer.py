@@ -1,7 +1,5 @@
 """scikit-learn's ColumnTransformer, whose layout is public and whose parts share one budget."""
 
-import math
-from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
@@ -11,13 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
-from ..pipeline._joint_plan import private_parts, with_stand_ins
+from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
 from ..pipeline._public_facts import first_rows
-from ..plan._private_fit import PrivateFit
+from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
-from ..utils._persons import OF_NEIGHBORING, relation_of
+from ..utils._compat import HasMethods, StrOptions, fit_context
+from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
@@ -53,8 +51,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "auto" is 1/n², not available under "add_remove".
     shares : "auto" or dict {name: float > 0}, default="auto"
         How the budget is divided over private steps: shares of μ², a number for each by its name,
-        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives all
-        the same.
+        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives each
+        what it needs for n and `epsilon`.
     remainder : {"drop", "passthrough"} or transformer, default="drop"
         What becomes of the other columns.
     verbose_feature_names_out : bool, default=True
@@ -129,16 +127,11 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     verbose = False
     random_state = None  # the steps have theirs
 
-    _parameter_constraints = {
+    _parameter_constraints = BUDGET_CONSTRAINTS | {
         "transformers": [list],
-        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
-        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "shares": [StrOptions({"auto"}), dict],
         "remainder": [StrOptions({"drop", "passthrough"}), HasMethods(["fit", "transform"])],
         "verbose_feature_names_out": ["boolean"],
-        "neighboring": OF_NEIGHBORING,
-        "n_public": [None, Interval(Integral, 1, None, closed="left")],
-        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     }
 
     def __init__(
@@ -203,6 +196,12 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         found.entry_name = type(self).__name__
         return found
 
+    def _needed_share(self, signal, columns):
+        """Share of μ² in a pipeline, from its n μ: what its private steps need together."""
+        steps = [(_WITHIN, self._plain())]
+        walk = walked(steps, columns, dict.fromkeys(private_parts(*steps[0])))
+        return max(0.05, sum(needed_share(part, signal) for part in walk))
+
     def planned_event(
         self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
     ) -> FitEvent:
@@ -233,6 +232,10 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         if self.charges_nothing:
             return FitEvent((), *relation_of(self.neighboring))
         return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)
+
+    def _planner(self, n_samples, rows, n_outputs):
+        self._validate_params()
+        return self._pipeline()._planner(n_samples, rows)
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records

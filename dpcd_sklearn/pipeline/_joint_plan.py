@@ -4,9 +4,10 @@ Copies of a few rows go through copies of the steps that learn nothing, and thro
 each private one. Only their width, their layout and what is public about them by then is used.
 """
 
+import math
 import re
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,8 +26,8 @@ from ..utils._public import check_real
 from ._budget_of_step import as_params, is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, width_of
 
-# Share of μ² of each private step that scales, beside what the model behind it has.
-_SCALING_SHARE = 0.15
+# Share of μ² that is left to the model at least, and that of steps which do not say what they need.
+_LEAST_OF_MODEL, _SHARE_OF_OTHERS = 0.5, 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,8 @@ class StepPlan:
     n_outputs : int
     sparse : bool
         Whether it is given sparse records.
-    share : float
+    share : float or None
+        None is what the step needs, by public numbers.
     """
 
     name: str
@@ -53,12 +55,15 @@ class StepPlan:
     columns: object
     n_outputs: int
     sparse: bool
-    share: float
+    share: float | None
 
     def planned(self, n_samples, relation):
         """From a Budget to what this step would release."""
         step = clone(self.step)
         step.set_params(**as_params(step, self.told | relation))
+        if getattr(step, "shares_one_budget", False):  # its own steps are walked once
+            plan = step._planner(n_samples, self.columns, self.n_outputs)
+            return lambda budget: plan(budget).event
 
         def event(budget):
             step.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -74,10 +79,8 @@ class PipelinePlan:
     Attributes
     ----------
     steps : list of StepPlan
-    budget : Budget
-        Budget of all steps together.
-    budgets : list of Budgets
-        Budget of each step.
+    budget : Budget of all steps together
+    budgets : list of Budgets, one for each step
     event : FitEvent
     """
 
@@ -93,18 +96,41 @@ class PipelinePlan:
         return {step.name: step.share / total for step in self.steps}
 
 
-def planned(steps, n_samples, budget, relation):
-    """Divide a budget over `steps`, as `walked` returns them."""
-    if not steps:  # the only private ones are given no columns
-        return PipelinePlan(
-            [],
-            budget._replace(epsilon=0.0, delta=0.0),
-            [],
-            FitEvent((), budget.neighboring, budget.max_contributions),
-        )
-    planners = [step.planned(n_samples, relation) for step in steps]
-    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
-    return PipelinePlan(steps, budget, budgets, event)
+def joint_planner(steps, n_samples, relation):
+    """From a Budget to its division over `steps`, as `walked` returns them."""
+    events = [step.planned(n_samples, relation) for step in steps]
+
+    def planned(budget):
+        if not steps:  # the only private ones are given no columns
+            nothing = FitEvent((), budget.neighboring, budget.max_contributions)
+            return PipelinePlan([], budget._replace(epsilon=0.0, delta=0.0), [], nothing)
+        shared = _with_shares(steps, budget)
+        division = joint_budgets(events, [step.share for step in shared], budget)
+        return PipelinePlan(shared, budget, *division)
+
+    return planned
+
+
+def _with_shares(steps, budget):
+    """The steps with the shares that they need where none are stated."""
+    if steps[-1].share is not None:
+        return steps
+    has_model = not hasattr(steps[-1].step, "transform")
+    signal = budget.n * (budget.mu if budget.private else math.inf)
+    shares = [needed_share(step, signal) for step in steps[: len(steps) - has_model]]
+    if has_model:
+        most = 1 - _LEAST_OF_MODEL
+        shares = [share * min(1.0, most / sum(shares)) for share in shares]
+        shares.append(1.0 - sum(shares))
+    return [replace(step, share=share) for step, share in zip(steps, shares, strict=True)]
+
+
+def needed_share(planned, signal):
+    """Share of μ² that a step needs which is no model, from the n μ of all steps."""
+    step, columns = planned.step, planned.columns
+    if not hasattr(step, "_needed_share"):
+        return _SHARE_OF_OTHERS
+    return step._needed_share(signal, columns if looks_at_rows(step) else width_of(columns))
 
 
 # ---- which steps may be in it -------------------------------------------------------------------
@@ -198,7 +224,7 @@ def _check_private_within(name, step):
 
 
 def shares_of(private, shares):
-    """The share of μ² of each private step, by name; they sum to one.
+    """The share of μ² of each private step, by name, summing to one; None where none is stated.
 
     Raises
     ------
@@ -207,16 +233,12 @@ def shares_of(private, shares):
     """
     names = list(private)
     if isinstance(shares, str):
-        if hasattr(private[names[-1]], "transform"):  # nothing but scalers
-            return dict.fromkeys(names, 1 / len(names))
-        weights = dict.fromkeys(names, _SCALING_SHARE)
-        weights[names[-1]] = max(1.0 - _SCALING_SHARE * (len(names) - 1), 0.5)
-    else:
-        if set(shares) != set(names):
-            raise ValueError(
-                f"shares must have a number for each private step, {names}, got {sorted(shares)}"
-            )
-        weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
+        return dict.fromkeys(names)
+    if set(shares) != set(names):
+        raise ValueError(
+            f"shares must have a number for each private step, {names}, got {sorted(shares)}"
+        )
+    weights = {name: check_real(shares[name], f"shares[{name!r}]", low=0.0) for name in names}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
@@ -256,11 +278,8 @@ def walked(steps, rows, shares, n_outputs=1):
         tried, stand_ins = with_stand_ins(name, step)
         before |= stand_ins
         with _naming_fills(before):
-            rows = (
-                tried.fit_transform(rows)
-                if hasattr(tried, "fit_transform")
-                else tried.fit(rows, None).transform(rows)
-            )
+            both = getattr(tried, "fit_transform", None)
+            rows = both(rows) if both else tried.fit(rows, None).transform(rows)
         if width_of(rows) == 0 and not last:
             raise ValueError(
                 f"step {name!r} leaves no column to the steps behind it; give it columns, or pass "
@@ -275,17 +294,17 @@ def walked(steps, rows, shares, n_outputs=1):
     return found
 
 
-def refuse_what_steps_refuse(steps, X, y, params):
+def refuse_what_steps_refuse(steps, X, y, params, first_private):
     """Refuse whatever a step would refuse of all records, before the first of them is charged.
 
     scikit-learn's own pipeline fits copies of the public steps, and stand-ins for the private ones.
+    The first private step is not tried: what it refuses, it refuses before it charges for all.
 
     Parameters
     ----------
-    steps : list of (name, estimator)
-        As they are about to be fitted.
-    X, y, params
-        As given to ``fit``.
+    steps : list of (name, estimator), as they are about to be fitted
+    X, y, params : as given to ``fit``
+    first_private : estimator
 
     Raises
     ------
@@ -298,7 +317,7 @@ def refuse_what_steps_refuse(steps, X, y, params):
     copies, stand_ins = [], {}
     for name, step in steps:
         if step not in (None, "passthrough"):
-            step, of_step = with_stand_ins(name, step, refuses=True)
+            step, of_step = with_stand_ins(name, step, lambda part: part is not first_private)
             stand_ins |= of_step
         copies.append((name, step))
     first = next((step for _, step in steps if step not in (None, "passthrough")), None)
@@ -324,10 +343,10 @@ def _naming_fills(stand_ins):
     return reworded(with_hints)
 
 
-def with_stand_ins(name, step, refuses=False):
-    """A copy of a step in which stand-ins are for what is private, and these by name."""
+def with_stand_ins(name, step, refuses=lambda part: False):
+    """A copy of a step with stand-ins in the place of private parts, and these by name."""
     parts = private_parts(name, step).items()
-    stand_ins = {path: StandIn(path, part, refuses) for path, part in parts}
+    stand_ins = {path: StandIn(path, part, refuses(part)) for path, part in parts}
     if name in stand_ins:
         return stand_ins[name], stand_ins
     tried = clone(step)

@@ -4,6 +4,7 @@ A table of steps; of what is not in it nothing is known. Only the parameters and
 step are looked at, or what it has released.
 """
 
+import math
 from dataclasses import dataclass, replace
 from numbers import Integral
 from operator import itemgetter
@@ -206,6 +207,13 @@ class PublicFacts:
     row_norm: float | None = None
     fills_bounds: bool = False
 
+    @property
+    def square(self):
+        """Bound on the squared norm of a record, of which bounds are known."""
+        lo, hi = self.bounds
+        square = float((np.maximum(np.abs(lo), np.abs(hi)) ** 2).sum())
+        return square if self.row_norm is None else min(square, self.row_norm**2)
+
     def stated(self):
         """As parameters of a model: those that say something."""
         stated = {}
@@ -249,9 +257,10 @@ def _after_bounds_scaler(step, before, n_features):
 
 
 def _after_indicators(step, before, n_features):
-    """Columns that were found to be unused are zero."""
-    facts = _within(n_features, 0.0, 1.0)
-    if hasattr(step, "categories_") and len(step.is_unused_) == n_features:
+    """Each column of categories becomes a one at most; unused columns are zero."""
+    norm = math.sqrt(before.n_features) if before.n_features else None
+    facts = replace(_within(n_features, 0.0, 1.0), row_norm=norm, fills_bounds=True)
+    if len(getattr(step, "is_unused_", ())) == n_features:
         facts.bounds[1][step.is_unused_] = 0.0
     return facts
 
@@ -330,7 +339,7 @@ def _after_columns(step, before, n_features):
     if n_features == 0:  # then it has no output_indices_
         return PublicFacts(0)
     lo, hi = np.empty(n_features), np.empty(n_features)
-    fills_bounds = before.fills_bounds
+    fills_bounds, square, has_norm = True, 0.0, False
     for name, inner, columns in step.transformers_:
         here = step.output_indices_[name]
         width = here.stop - here.start
@@ -341,7 +350,10 @@ def _after_columns(step, before, n_features):
             return PublicFacts(n_features)
         lo[here], hi[here] = known.bounds
         fills_bounds = fills_bounds and known.fills_bounds
-    return PublicFacts(n_features, (lo, hi), fills_bounds=fills_bounds)
+        has_norm = has_norm or known.row_norm is not None
+        square += known.square
+    row_norm = math.sqrt(square) if has_norm and fills_bounds else None
+    return PublicFacts(n_features, (lo, hi), row_norm, fills_bounds)
 
 
 def _of_columns(step, columns, before):
@@ -389,7 +401,7 @@ _RULES = {
     DPTargetEncoder: _after_means_of_target,
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
-    OneHotEncoder: lambda step, before, n: _within(n, 0.0, 1.0),
+    OneHotEncoder: _after_indicators,
     StandIn: _after_stand_in,
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),

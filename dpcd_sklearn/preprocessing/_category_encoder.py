@@ -22,6 +22,9 @@ from ._private_transformer import OF_BUDGET, PrivateTransformer
 MOST_CELLS = 2**31  # of a dense result
 # A threshold beyond this share of the records finds little.
 _LARGEST_THRESHOLD = 0.25
+# A pipeline aims at finding categories of this share of the records, whose threshold is about so
+# many standard deviations of the noise.
+_FOUND, _DEVIATIONS = 0.1, 6.5
 
 
 def _as_words(categories):
@@ -130,6 +133,11 @@ class CategoryEncoder(PrivateTransformer):
         if not self._n_learnt(n_features):
             return FitEvent((), budget.neighboring)
         return partition_event(budget)
+
+    def _needed_share(self, signal, n_features):
+        """Share of μ² in a pipeline, from its n μ: what finding common categories needs."""
+        needed = 2 * self._n_learnt(n_features) * (_DEVIATIONS / (_FOUND * signal)) ** 2
+        return min(max(needed, 0.05), 0.3)
 
     def _units(self, event, n_features, n_samples, n_normalizer):
         sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}

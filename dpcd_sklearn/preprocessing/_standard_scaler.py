@@ -210,6 +210,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         count = n_choices(n_features, *self._way(n_features, budget))
         return greedy_fit_event(budget, count, 1.0)
 
+    def _needed_share(self, signal, n_features):
+        """Share of μ² in a pipeline, from its n μ: a model suffers more from wrong scales."""
+        needed = n_choices(n_features, "quartiles") * (AMPLE_EVIDENCE / (2 * signal)) ** 2
+        return min(max(needed, 0.1), 0.3)
+
     def _units(self, event, n_features, n_samples, n_normalizer):
         return [QuantileUnits(event)]
 
