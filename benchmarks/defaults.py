@@ -1,7 +1,7 @@
 """Default fits on raw data: nothing is stated but epsilon.
 
     python benchmarks/defaults.py [--quick] [--seeds 10] [--sets NAME ...] [--oracle]
-                                  [--diffprivlib PYTHON]
+                                  [--diffprivlib PYTHON] [--store]
 
 Test scores (R²; accuracy and AUC), medians over random splits of 80 to 20, the worst of them
 beside; δ = 1/n². "gap" is that to the plain model on the same split, of the worst seed over that of
@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from papers.problems import MissingDataError, data_file
+from papers.problems import MissingDataError, data_file, store
 from reproduce_papers import print_environment
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -205,6 +205,10 @@ def row(name, epsilon, options):
         + f" {np.median(seconds):>8.2f}",
         flush=True,
     )
+    measures = [np.median(ours, axis=0), np.min(ours, axis=0), np.median(without, axis=0)]
+    names = ("R²",) if kind is DPLinearRegressor else ("accuracy", "AUC")
+    found = zip(names, zip(*measures, strict=True), strict=False)  # no AUC of ten classes
+    return [[name, score, f"{epsilon:g}", *map(float, cells)] for score, cells in found]
 
 
 def main(arguments):
@@ -215,6 +219,7 @@ def main(arguments):
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 3.0])
     parser.add_argument("--oracle", action="store_true")
     parser.add_argument("--diffprivlib", metavar="PYTHON")
+    parser.add_argument("--store", action="store_true", help="replace the stored rows")
     options = parser.parse_args(arguments)
     options.seeds = 2 if options.quick else options.seeds
     print_environment()
@@ -227,13 +232,17 @@ def main(arguments):
         + f" {'s/fit':>8}"
     )
     warnings.simplefilter("ignore", UnknownScaleWarning)
+    kept = []
     for name in options.sets:
         epsilons = OWN_EPSILONS.get(name, options.epsilons)
         try:
             for epsilon in epsilons:
-                row(name, epsilon, options)
+                kept += row(name, epsilon, options)
         except MissingDataError as error:
             print(f"{name} is left out: {error}")
+    if options.store and kept:
+        columns = ["set", "score", "epsilon", "median", "worst", "without privacy"]
+        store("defaults", columns, kept)
 
 
 if __name__ == "__main__":

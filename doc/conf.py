@@ -60,9 +60,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_\w+\.py$",
     "ignore_pattern": r"(^|[/\\])(?!plot_)\w+\.py$",  # the demo is a program, not a page
-    "subsection_order": [
-        f"../examples/{tier}" for tier in ("quick_start", "real_tasks", "papers")
-    ],
+    "subsection_order": [f"../examples/{tier}" for tier in ("quick_start", "real_tasks", "papers")],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "show_memory": False,
@@ -131,6 +129,52 @@ def write_peers():
     write_table("errors", sets, errors)
 
 
+def stored(name):
+    """Return the rows of benchmarks/`name`.csv."""
+    path = HERE.parent / "benchmarks" / f"{name}.csv"
+    with path.open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def short(number):
+    """A stored score as pages have it: .657."""
+    return f"{float(number):.3f}".replace("0.", ".", 1)
+
+
+def write_stored():
+    """Write the tables of default fits and of wide bounds."""
+    cells = {}
+    for row in stored("defaults"):
+        name = f"{row['set']}, {row['score']}".replace("_", " ")
+        cells.setdefault(name, {})[row["epsilon"]] = (
+            f"{short(row['median'])} ({short(row['worst'])})"
+        )
+        cells[name]["without"] = short(row["without privacy"])
+    head = ["", "ε = 0.1 (worst)", "ε = 1 (worst)", "without privacy"]
+    table = [[name, *map(of.get, ("0.1", "1", "without"))] for name, of in cells.items()]
+    write_rows("defaults", [head, *table])
+    ways = [key for key in stored("loose_bounds")[0] if key not in {"set", "epsilon", "width"}]
+    head = ["", "width", *(way for way in ways if "private" not in way)]
+    table = [
+        [row["set"].replace("_", " "), row["width"]]
+        + [f"{short(row[way])} → {short(row[way + ' private'])}" for way in head[2:]]
+        for row in stored("loose_bounds")
+    ]
+    write_rows("loose_bounds", [head, *table])
+
+
+def write_rows(name, rows):
+    with (HERE / "generated" / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+
+
+def stored_figure(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """The role :stored:`file / set / score / epsilon / column`: a number of the benchmarks."""
+    file, *keys, column = text.split(" / ")
+    (row,) = [row for row in stored(file) if list(row.values())[: len(keys)] == keys]
+    return [nodes.Text(short(row[column]))], []
+
+
 def peer(name, rawtext, text, lineno, inliner, options=None, content=None):
     """The role :peer:`table / solver / measure`: a stored number, to three digits."""
     table, solver, measure = text.split(" / ")
@@ -154,6 +198,8 @@ def privacy_section(app, what, name, obj, options, lines):
 def setup(app):
     copy_proofs()
     write_peers()
+    write_stored()
     app.add_role("peer", peer)
+    app.add_role("stored", stored_figure)
     app.connect("autodoc-process-docstring", privacy_section, priority=100)  # before numpydoc's
     app.connect("autodoc-skip-member", skip_foreign_members)

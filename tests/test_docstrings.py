@@ -16,6 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
+from dpcd_sklearn.utils._shared_texts import with_shared_texts
 
 pytest.importorskip("numpydoc", reason="numpydoc, of the extra doc, reads the docstrings")
 
@@ -73,3 +74,11 @@ def test_what_the_guarantee_rests_on_is_never_left_out(name):
     for objects, without, _ in GROUPS[:3]:
         assert name not in without
         assert all(f"\n    {name} : " in each.__doc__ for each in objects)
+
+
+def test_shared_texts_are_found_where_python_strips_indentation():
+    """Python 3.13 and later do; help() had names of texts instead of the texts there."""
+    texts = {"alpha": "    alpha : float"}
+    for indent in ("", "    ", "        "):
+        doc = f"A model.\n\n{indent}Parameters\n{indent}$alpha\n{indent}"
+        assert with_shared_texts(doc, texts).split("\n")[2:4] == ["    Parameters", texts["alpha"]]

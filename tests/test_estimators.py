@@ -294,7 +294,7 @@ def test_fitted_attributes_are_the_documented_ones(small, estimator):
     expected |= {"classes_"} if estimator is DPLogisticGCD else {"target_bounds_"}
     assert {name for name in vars(model) if name.endswith("_")} == expected
     for name in expected:
-        assert re.search(rf"^    {name} : ", model.__doc__, re.MULTILINE)
+        assert re.search(rf"^ *{name} : ", model.__doc__, re.MULTILINE)
 
 
 # --- how good it is -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The site's promises: every error has its cause and fix, its programs print what they say."""
 
+import math
 import re
 import subprocess
 import sys
@@ -94,6 +95,22 @@ def test_every_page_with_code_to_run_is_among_the_doctests():
     with_code = [p for p in pages if ">>> " in p.read_text(encoding="utf-8")]
     assert len(with_code) > 20
     assert [p for p in with_code if p not in run] == []
+
+
+def test_no_page_types_a_table_of_results():
+    """They are made from rows that benchmarks store; what a formula gives is checked here."""
+    typed = set()
+    for path in [*DOC.glob("*.rst"), *DOC.glob("guide/*.rst"), *DOC.glob("coming_from/*.rst")]:
+        border = r"^=+(?: +=+)+$"
+        for table in re.findall(rf"{border}.*?{border}(.*?){border}", page(path), re.M | re.S):
+            if len(re.findall(r"(?<![\d.])\d*\.\d+", table)) > 3:
+                typed.add(path.name)
+    assert typed == {"epsilon.rst"}
+    rows = re.findall(r"^([\d.]+) +([\d.]+) %  ", page("guide/epsilon.rst"), re.M)
+    assert len(rows) == 4
+    for epsilon, stated in rows:  # how sure someone undecided may become, rounded up
+        sure, unit = 100 / (1 + math.exp(-float(epsilon))), 10 ** -len(stated.partition(".")[2])
+        assert 0 <= float(stated) - sure < unit
 
 
 def test_the_readme_and_the_guide_have_one_table():

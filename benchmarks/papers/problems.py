@@ -1,5 +1,6 @@
 """The problems of the papers: what is minimised, its optimum, and what is public about it."""
 
+import csv
 import os
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,6 +34,22 @@ def data_file(name):
     if not path.is_file():
         raise MissingDataError(f"{path} is not here; DPCD_DATA may name its folder")
     return path
+
+
+def store(name, columns, rows):
+    """Replace the rows of benchmarks/`name`.csv that have the same texts before their numbers.
+
+    The pages of the documentation read their tables from these files.
+    """
+    path, old = CHECKOUT / "benchmarks" / f"{name}.csv", []
+    if path.is_file():
+        with path.open(newline="", encoding="utf-8") as file:
+            old = list(csv.reader(file))[1:]
+    n_keys = sum(isinstance(cell, str) for cell in rows[0])
+    new = [[c if isinstance(c, str) else f"{c:.4f}" for c in row] for row in rows]
+    merged = {tuple(row[:n_keys]): row for row in old + new}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *merged.values()])
 
 
 @dataclass(eq=False)
