@@ -72,7 +72,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     defaults of the models follow public numbers already. Where runs have too little for a
     comparison, or scores no bounds of the target, the candidate that is nearest to `estimator` has
     the whole budget, and a warning says so before the charge. Of more than 48 a secret random
-    number is drawn, and the best one leaves.
+    number is drawn, and the best one leaves. With ids of persons, ``fit(X, y, groups=ids)``, every
+    candidate is run, and slots hold whole persons.
 
     **Privacy**
 
