@@ -19,11 +19,7 @@ import sklearn
 from flat import flat
 from scipy import stats
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLogisticGCD,
-    DPRidgeSkGD,
-)
+from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,

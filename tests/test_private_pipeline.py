@@ -38,6 +38,7 @@ from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
     RowNormClipper,
@@ -185,6 +186,15 @@ def test_bad_input_costs_nothing(records, target, match):
     with pytest.raises(ValueError, match=match):
         pipeline(accountant=accountant, delta=1e-5).fit(records, target)
     assert not accountant.entries()
+
+
+def test_what_a_later_step_refuses_takes_no_part_of_a_reserved_budget():
+    model = make_private_pipeline(DPStandardScaler(), DPSelectKBest(k=2), delta=1e-5)
+    event = model.planned_event(N, P)
+    model.set_params(accountant=ledger().reserve([event]))
+    with pytest.raises(ValueError, match="converted to numbers"):
+        model.fit(X, np.where(Y > 0, "high", "low"))
+    assert model.fit(X, Y).privacy_event_ == event
 
 
 def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):

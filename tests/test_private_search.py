@@ -38,12 +38,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.model_selection import (
-    PrivateSearchCV,
-    _budget_of_run,
-    _candidates,
-    _runs,
-)
+from dpcd_sklearn.model_selection import PrivateSearchCV, _budget_of_run, _candidates, _runs
 from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline

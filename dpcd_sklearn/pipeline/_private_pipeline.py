@@ -340,6 +340,7 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
                 isinstance(value, ReproducibleNoise) for value in self.get_params().values()
             ),
         )
+        account.of_steps = True
         for part, own in zip(plan.steps, plan.budgets, strict=True):
             part.step.set_params(
                 epsilon=own.epsilon,
@@ -349,7 +350,8 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
             )
         # 2. the first private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:
-            is_charged = getattr(self.accountant, "is_charged", False)  # by a pipeline around it
+            within = getattr(self.accountant, "of_steps", False)  # of a pipeline around this one
+            is_charged = within and self.accountant.is_charged
             if plan.steps and plan.steps[0].step is not last and not is_charged:
                 refuse_what_steps_refuse(copy.steps, X, y, params, plan.steps[0].step)
         # 3. the fit, in which the first private step charges for all

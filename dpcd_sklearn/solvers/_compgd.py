@@ -5,14 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ..loops import _compgd
-from ..plan._solver import (
-    COUNT_OR_NONE,
-    DECAY,
-    RATE,
-    WEIGHTED,
-    Solver,
-    parameters_of,
-)
+from ..plan._solver import COUNT_OR_NONE, DECAY, RATE, WEIGHTED, Solver, parameters_of
 from ..plan._solver_plan import SINGLE_OUTPUT
 from ..utils._typing import Auto
 from ._descent_recipe import between

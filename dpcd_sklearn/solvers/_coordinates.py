@@ -7,9 +7,7 @@ import numpy as np
 
 from ..losses import LOSSES
 from ..plan._solver_plan import SolverPlan
-from ..privacy.accounting._calibration import (
-    gaussian_fit_event,
-)
+from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 

@@ -7,13 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from ..loops import _frank_wolfe
-from ..plan._solver import (
-    Solver,
-)
+from ..plan._solver import Solver
 from ..plan._solver_plan import SINGLE_OUTPUT
-from ..privacy.accounting._calibration import (
-    greedy_fit_event,
-)
+from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
 from ._coordinates import CoordinatePlan
 from ._descent_recipe import between

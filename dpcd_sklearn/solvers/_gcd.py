@@ -7,16 +7,8 @@ import numpy as np
 
 from ..loops import _gcd
 from ..penalties import RULES
-from ..plan._solver import (
-    COUNT_OR_NONE,
-    INNER,
-    SHARE,
-    Solver,
-    parameters_of,
-)
-from ..privacy.accounting._calibration import (
-    greedy_fit_event,
-)
+from ..plan._solver import COUNT_OR_NONE, INNER, SHARE, Solver, parameters_of
+from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
 from ..utils._typing import Auto
 from ._coordinates import CoordinatePlan

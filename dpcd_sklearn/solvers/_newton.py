@@ -16,18 +16,10 @@ from ..loops import _newton
 from ..loops._covariance import noise_of
 from ..losses import LOSSES
 from ..plan._inference import gradient_noise, with_inference
-from ..plan._solver import (
-    AUTO,
-    MOMENTUM,
-    SHARE,
-    Solver,
-    parameters_of,
-)
+from ..plan._solver import AUTO, MOMENTUM, SHARE, Solver, parameters_of
 from ..plan._solver_plan import SolverPlan
 from ..plan._strengths import chosen
-from ..privacy.accounting._calibration import (
-    curvature_fit_event,
-)
+from ..privacy.accounting._calibration import curvature_fit_event
 from ..privacy.mechanisms._curvature import CurvatureOracle
 from ..privacy.mechanisms._curvature_units import (
     CurvatureUnits,

@@ -10,13 +10,7 @@ from ..loops import _skgd
 from ..loops._covariance import DescentWalk
 from ..plan._inference import gradient_noise, with_inference
 from ..plan._settled_intercept import is_settled, settled
-from ..plan._solver import (
-    COUNT_OR_NONE,
-    INNER,
-    MOMENTUM,
-    Solver,
-    parameters_of,
-)
+from ..plan._solver import COUNT_OR_NONE, INNER, MOMENTUM, Solver, parameters_of
 from ..samplings import SAMPLING_WORDS, Sampling
 from ..utils._compat import HasMethods, StrOptions
 from ..utils._typing import Auto

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.signal import lfilter
 
 from ._gaussian_dp import gdp_delta, inverse
 from ._selection_curve import lower_hull
@@ -179,6 +178,8 @@ def on_grid(loss, step):
     """The same loss on another grid, rounded upwards; chords keep it near."""
     if loss.step == step or loss.is_point:
         return replace(loss, step=step)
+    from scipy.signal import lfilter  # its import takes longer than that of this package
+
     losses = loss.losses
     start = math.floor(losses[0] / step)
     at = np.arange(start, math.ceil(losses[-1] / step) + 2)

@@ -24,6 +24,8 @@ class Prepaid:
         Facts of the one entry, as in `PrivacyAccountant.charge`.
     """
 
+    of_steps = False  # whether an estimator shares it among its steps, and warned for all of them
+
     def __init__(self, accountant, event, **facts):
         self._accountant, self._event, self._facts = accountant, event, facts
         self._receipt, self._lock = None, threading.Lock()
