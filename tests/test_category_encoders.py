@@ -241,6 +241,8 @@ def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
         index = [list(intervals).index(name) for name in ("arm_b", "arm_c")]
         size = len(pipeline[-1].coef_std_)
         assert together == pipeline[-1].wald_test(np.eye(size)[index]) and together[1] < 1e-9
+        above, _ = pipeline.bic_difference(["arm_b", "arm_c"])
+        assert above == pipeline[-1].bic_difference(np.eye(size)[index])[0] > 0
     text = str(pipeline.summary())
     assert ("No interval of arm_a, arm_b, arm_c, intercept: the released" in text) == (drop is None)
     assert "No interval of arm_infrequent: too few records" in text

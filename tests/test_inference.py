@@ -256,11 +256,32 @@ def test_several_tests_are_adjusted_and_coefficients_tested_together_by_name():
     nan = model.wald_test(["a", "b"])
     assert np.isnan(nan).all()
     for names, match in ((["d"], "no coefficient 'd'; there are"), (["b", "b"], "independent")):
-        with pytest.raises(ValueError, match=match):
-            model.wald_test(names)
+        for call in (model.wald_test, model.bic_difference):
+            with pytest.raises(ValueError, match=match):
+                call(names)
     for call in (model.p_values, lambda method: model.summary(method=method)):
         with pytest.raises(ValueError, match="method must be one of"):
             call("holm")
+
+
+def test_the_difference_of_two_bics_is_that_of_least_squares_and_scatters_as_it_says():
+    """Of coefficients of which one is near its error: without noise exactly, with it on average."""
+    found = []
+    for seed in range(30):
+        X, y = records(np.random.default_rng(seed), n=12_000)
+        y -= X @ [0.0, -0.21, 0.1]  # what is left of x1 and x2: .01 and 0
+        model = fitted(X, y, epsilon=3.0 if seed else np.inf)
+        bics = []
+        for wide in (X[:, :1], X):
+            wide = np.column_stack([wide, np.ones(len(X))])
+            rss = np.linalg.lstsq(wide, y)[1][0]
+            bics.append(len(X) * np.log(rss / len(X)) + wide.shape[1] * np.log(len(X)))
+        found.append([*model.bic_difference(["x1", "x2"]), bics[0] - bics[1]])
+    difference, std, truth = np.transpose(found)
+    assert abs(difference[0] - truth[0]) < 0.03 * (truth[0] + 2 * np.log(12_000)) + 0.3
+    gap = (difference - truth) / std
+    assert abs(gap[1:].mean()) < 1 and np.abs(gap).max() < 4
+    assert np.isnan(fitted(X[:900], y[:900], epsilon=1.0).bic_difference([1, 0, 0, 0])).all()
 
 
 def test_centres_and_widths_of_bounds_change_units_only():

@@ -1,5 +1,6 @@
 """Standard errors, intervals and tests of coefficients, from covariances that were released."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -27,9 +28,10 @@ _OUTSIDE = (
     "feature_bounds and, of a regression, target_bounds."
 )
 _NOISE_UNKNOWN = (
-    "privacy_std_ is not known of this fit: how coefficients follow the noise is known with "
+    "privacy_std_ is not known of this fit: how far noise carries coefficients depends on the "
+    "curvature of the loss on your records, which it did not release. It is known with "
     "inference=True, or without it of one target, loss='squared' and penalty=None or 'l2' after "
-    "steps of solver='newton'"
+    "steps of solver='newton'; fit again with these"
 )
 
 
@@ -83,7 +85,7 @@ class InferenceMixin:
         for name in (*of_inference, "_why_invalid", "_redundant"):
             vars(self).pop(name, None)
         outside = vars(self).pop("_outside", None)
-        self._privacy_std = None
+        self._privacy_std, self._n_records = None, request.budget.n
         if not request.private and request.n_outputs == 1 and found is None:
             self._privacy_std = np.zeros(request.n_coordinates)
             noise = None  # a matrix of p² zeros would be multiplied
@@ -211,14 +213,50 @@ class InferenceMixin:
         """
         return self._wald_test(R, r, self._coef_names(getattr(self, "feature_names_in_", None)))
 
-    def _wald_test(self, R, r, names):
-        estimates = self._estimates()
+    def bic_difference(self, R: ArrayLike) -> tuple[float, float]:
+        """By how much the BIC of the model without some coefficients is above that of the model.
+
+        Negative: leave them out. It is the Wald statistic W of R coef = 0 less log(n) for each of
+        the q restrictions, to first order the difference of two BICs, and counts the noise of
+        privacy as it counts sampling. There is no BIC of the model alone: no sum of squared
+        residuals is released, and the released moments of clipped gradients would move
+        n log(RSS / n) by tens.
+
+        Parameters
+        ----------
+        R : as of `wald_test`
+            Coefficients, or combinations of them, that the other model sets to zero.
+
+        Returns
+        -------
+        difference, std : float
+            And its standard deviation over records and noise, sqrt(2 q + 4 max(W - q, 0)). NaN
+            where the coefficients have no intervals.
+
+        Raises
+        ------
+        ValueError
+            As of `wald_test`.
+        """
+        return self._bic_difference(R, self._coef_names(getattr(self, "feature_names_in_", None)))
+
+    def _bic_difference(self, R, names):
+        R = self._restrictions(R, names)
+        (statistic, _), size = self._wald_test(R, None, names), len(R)
+        std = math.sqrt(2 * size + 4 * max(statistic - size, 0.0))
+        return statistic - size * math.log(self._n_records), std
+
+    def _restrictions(self, R, names):
+        """R as a matrix, of names too."""
         R = np.atleast_1d(np.asarray(R))
         if R.dtype.kind in "OU" and R.ndim == 1:
             if unknown := [name for name in R.tolist() if name not in names]:
                 raise ValueError(f"there is no coefficient {unknown[0]!r}; there are {names}")
             R = np.eye(len(names))[[names.index(name) for name in R.tolist()]]
-        R = np.atleast_2d(R.astype(np.float64))
+        return np.atleast_2d(R.astype(np.float64))
+
+    def _wald_test(self, R, r, names):
+        estimates, R = self._estimates(), self._restrictions(R, names)
         r = np.zeros(len(R)) if r is None else np.ravel(np.asarray(r, dtype=np.float64))
         if R.shape[1] != len(estimates) or r.shape != (len(R),):
             raise ValueError(

@@ -17,14 +17,17 @@ from functools import wraps
 import numpy as np
 
 # Least eigenvalue of J in spectral edges of its noise: below it inverses are far from linear in it.
-SAFE_JACOBIAN = 4.0
+# At 3 the intervals of 400 fits a row (1,000 x 3, ε = 3) covered in .943 to .961.
+SAFE_JACOBIAN = 3.0
 # Q is inverted nowhere: its mean eigenvalue is to be no less than an edge, and none is taken to be
 # less than this share of one. Of one coefficient's variance the noise is far below the edge.
 _LEAST_SCORES = 0.5
 # The same for the released curvature, where nothing is inverted.
 _SAFE_CURVATURE = 2.0
-# By how many times more directions are safe beside unsafe ones, and larger than these.
-_GAP = 2.0
+# By how many times safe directions curve more than unsafe ones at least. Of 30 fits of normal
+# columns and rare categories (p = 8) .73 to 1 are valid, and .93 to .97 of their intervals cover;
+# at 2 .13 to 1 are valid.
+_GAP = 1.5
 # The same `doubt` where moments have no noise.
 _ROUNDING = 1e-3
 # The most of it of a released curvature: what may be turned farther is not known.
@@ -252,9 +255,8 @@ def inference_of(
     values, vectors = np.linalg.eigh(varying.T @ jacobian @ varying)
     threshold = max(SAFE_JACOBIAN * edge * squares[0], 1e-9 * values.sum())
     is_safe = values > threshold
-    if not is_safe.all():
-        is_safe = values > _GAP * threshold
-        if is_safe.any() and not _GAP * values[~is_safe].max() < values[is_safe].min():
+    if is_safe.any() and not is_safe.all():
+        if not _GAP * values[~is_safe].max() < values[is_safe].min():
             return _nothing(size)  # by chance some are safe, and others are not
     safe, unsafe = varying @ vectors[:, is_safe], varying @ vectors[:, ~is_safe]
     if not (is_safe.any() and n_records > size):

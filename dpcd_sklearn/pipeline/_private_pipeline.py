@@ -428,6 +428,26 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         last = self.steps[-1][1]
         return last._wald_test(R, r, last._coef_names(self._names_at_the_end()))
 
+    @available_if(lambda self: hasattr(self.steps[-1][1], "bic_difference"))
+    def bic_difference(self, R: ArrayLike) -> tuple[float, float]:
+        """As of the last step, by the names of the columns that reached it.
+
+        Parameters
+        ----------
+        R : as of the last step
+
+        Returns
+        -------
+        difference, std : float
+
+        Raises
+        ------
+        ValueError
+            As of the last step.
+        """
+        last = self.steps[-1][1]
+        return last._bic_difference(R, last._coef_names(self._names_at_the_end()))
+
     def _names_at_the_end(self):
         """Names of the columns that reach the last step, or None."""
         names = getattr(self.steps[-1][1], "feature_names_in_", None)
