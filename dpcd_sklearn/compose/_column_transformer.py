@@ -51,8 +51,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "auto" is 1/n², not available under "add_remove".
     shares : "auto" or dict {name: float > 0}, default="auto"
         How the budget is divided over private steps: shares of μ², a number for each by its name,
-        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives each
-        what it needs for n and `epsilon`.
+        "pipeline__dpsimpleimputer" within another step; only the ratios count. "auto" gives
+        scalers and encoders twice what it gives others.
     remainder : {"drop", "passthrough"} or transformer, default="drop"
         What becomes of the other columns.
     verbose_feature_names_out : bool, default=True

@@ -28,6 +28,7 @@ from ._public_facts import PublicFacts, StandIn, facts_after, width_of
 
 # Share of μ² that is left to the model at least, and that of steps which do not say what they need.
 _LEAST_OF_MODEL, _SHARE_OF_OTHERS = 0.5, 0.15
+_FAINT = 1e-9  # an n μ, at which all steps need the most that they may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +116,14 @@ def _with_shares(steps, budget):
     """The steps with the shares that they need where none are stated."""
     if steps[-1].share is not None:
         return steps
-    has_model = not hasattr(steps[-1].step, "transform")
-    signal = budget.n * (budget.mu if budget.private else math.inf)
-    shares = [needed_share(step, signal) for step in steps[: len(steps) - has_model]]
-    if has_model:
-        most = 1 - _LEAST_OF_MODEL
-        shares = [share * min(1.0, most / sum(shares)) for share in shares]
+    if hasattr(steps[-1].step, "transform"):
+        # no model: ratios that do not follow the budget, which a plan of all steps varies
+        shares = [needed_share(step, _FAINT) for step in steps]
+    else:
+        signal = budget.n * budget.mu if budget.private else math.inf
+        shares = [needed_share(step, max(signal, _FAINT)) for step in steps[:-1]]
+        scale = min(1.0, (1 - _LEAST_OF_MODEL) / max(sum(shares), _FAINT))
+        shares = [scale * share for share in shares]
         shares.append(1.0 - sum(shares))
     return [replace(step, share=share) for step, share in zip(steps, shares, strict=True)]
 

@@ -383,7 +383,7 @@ def loss_of(event, tail):
     return _loss_of(event, 10.0 ** math.floor(math.log10(max(tail, 1e-300))))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _loss_of(event, tail):
     releases = event.releases
     if NonPrivateEvent() in releases:
