@@ -1,6 +1,7 @@
 """Records of one fit of which ids say whose they are: sorted by person, read after the charge."""
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -91,7 +92,7 @@ class RecordsByPerson(RecordsInMemory):
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)
         weights = self._model._weights_of(self._y, self._weights)
-        return PersonArrays(self._X, target, weights, self._starts)
+        return PersonArrays(self._X, target, weights, self._starts, lambda: self._one_each)
 
 
 class PersonArrays(NamedTuple):
@@ -101,6 +102,7 @@ class PersonArrays(NamedTuple):
     target: np.ndarray
     sample_weight: np.ndarray | None
     starts: np.ndarray
+    draw: Callable
 
     def place(self, bounds, n_threads):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""
