@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
 from ..utils._other_arrays import refuse_collections
-from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
+from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 
 
@@ -70,10 +70,10 @@ class RecordsByPerson(RecordsInMemory):
             raise ValueError("groups are for one target or two classes; fit a model a target")
         ids, persons = persons_of(groups, len(found._X))
         order = np.argsort(persons, kind="stable")
-        found._X, found._y = found._X[order], found._y[order]
+        found._X, found._y = np.take(found._X, order, axis=0), found._y[order]
         if found._weights is not None:
             found._weights = found._weights[order]
-        found._ids = ids[persons[order]]
+        found._ids = ids
         found._starts = np.append(0, np.cumsum(np.bincount(persons)))
         found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
         return found
@@ -81,7 +81,8 @@ class RecordsByPerson(RecordsInMemory):
     @cached_property
     def _one_each(self):
         weights = () if self._weights is None else (self._weights,)
-        return one_row_each(self._ids, len(self._X), self._X, self._y, *weights)
+        persons = np.repeat(np.arange(len(self._ids)), np.diff(self._starts))
+        return drawn_rows(self._ids, persons, self._X, self._y, *weights)
 
     def unscaled(self, with_target):
         """One record of each person, so that a choice is one of records."""

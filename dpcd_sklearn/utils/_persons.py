@@ -1,5 +1,6 @@
 """Neighbouring data sets as users state them: by a word, or as persons."""
 
+from contextlib import suppress
 from hashlib import blake2b
 from numbers import Integral
 from typing import Literal
@@ -184,24 +185,56 @@ def one_row_each(groups, n_records, *tables):
     TypeError, ValueError
         If the ids are not valid, or records are sparse.
     """
-    ids, persons = persons_of(groups, n_records)
-    found = np.array([_hash_of_id(one) for one in ids.tolist()], dtype=np.uint64)[persons]
+    return drawn_rows(*persons_of(groups, n_records), *tables)
+
+
+def drawn_rows(ids, persons, *tables):
+    """The same, of all ids in their order and the number of the person of each record."""
+    found = _hashes_of_ids(ids)[persons]
     for table in tables:
-        for column in _columns(table):
-            found = _mixed(found * _ODD + _hashes(column))
-    order = np.lexsort((found, persons))
+        _mix_rows(found, table)
+    # equal records side by side: a stable sort leaves those of a person in their order
+    bits = np.uint64(len(ids).bit_length())
+    keys = found >> bits | persons.astype(np.uint64) << np.uint64(64) - bits
+    order = np.argsort(keys, kind="stable")
     persons, found = persons[order], found[order]
-    is_new = np.append(True, (np.diff(persons) > 0) | (found[1:] != found[:-1]))
-    places = np.arange(n_records)
+    is_first = np.append(True, np.diff(persons) > 0)
+    places, starts = np.arange(len(order)), np.flatnonzero(is_first)
+    is_new = is_first | np.append(True, found[1:] != found[:-1])
     rank = places - np.maximum.accumulate(np.where(is_new, places, 0))
-    drawn = np.lexsort((_mixed(found + rank.astype(np.uint64) * _ODD), persons))
-    return order[drawn[np.append(True, np.diff(persons) > 0)]]
+    drawn = _mixed(found + rank.astype(np.uint64) * _ODD)
+    least = np.flatnonzero(drawn == np.minimum.reduceat(drawn, starts)[persons])
+    return order[least[np.append(True, np.diff(persons[least]) > 0)]]
 
 
-def _hash_of_id(one):
-    """An integer below 2^64 that an id decides, and nothing else."""
-    digest = blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+def _hashes_of_ids(ids):
+    """Integers below 2^64 that an id decides, and nothing else."""
+    if ids.dtype.kind == "O" and type(ids[0]) is not str:
+        with suppress(OverflowError):  # the same as those of an array of integers
+            ids = ids.astype(np.int64)
+    if ids.dtype.kind in "iu":
+        return _mixed(ids.astype(np.uint64))
+    digests = [
+        blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for one in ids.tolist()
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+_AT_ONCE = 4096  # rows of which the columns stay in the cache
+
+
+def _mix_rows(found, table):
+    """Let the cells of a table follow in the hashes of its rows, in place."""
+    is_plain = type(table) is np.ndarray and table.ndim == 2 and table.dtype.isnative
+    if not (is_plain and table.dtype.kind in "iuf" and table.dtype.itemsize == 8):
+        for column in _columns(table):
+            found[:] = _mixed(found * _ODD + _hashes(column))
+        return
+    for start in range(0, len(table), _AT_ONCE):
+        some = found[start : start + _AT_ONCE]
+        for cells in np.ascontiguousarray(table[start : start + _AT_ONCE].T).view(np.uint64):
+            some[:] = _mixed(some * _ODD + cells)
 
 
 def _columns(table):
