@@ -54,7 +54,8 @@ from dpcd_sklearn.preprocessing import (
     _private_transformer,
 )
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
-from dpcd_sklearn.privacy.sums import PersonPlace
+from dpcd_sklearn.privacy.sums import PersonPlace, _person_place
+from dpcd_sklearn.privacy.sums._person_sums import PersonSums
 from dpcd_sklearn.solvers import SGD, CompGD, Newton, SkGD
 from dpcd_sklearn.testing import LeakError, Recording, ReproducibleNoise, replay
 from dpcd_sklearn.utils._persons import one_row_each
@@ -169,6 +170,17 @@ FITS = {
     ),
     "logistic, a row's norm": lambda t: DPLogisticGCD(
         row_norm_bound=2.0, classes=[0, 1], **BY_ID, max_iter=4, random_state=t
+    ),
+    "Newton": lambda t: DPLinearRegressor(**STATED, **BY_ID, solver=Newton(), random_state=t),
+    "Newton, few": lambda t: DPLinearRegressor(
+        **STATED, **BY_ID, solver=Newton(step_size=0.3), max_iter=2, fit_intercept=False,
+        epsilon=8.0, random_state=t,
+    ),
+    "add_remove, Newton": lambda t: DPLinearClassifier(
+        feature_bounds=(-2, 2), classes=[0, 1], **REMOVED, solver=Newton(), random_state=t
+    ),
+    "Newton, nothing stated": lambda t: DPLinearRegressor(
+        **BY_ID, solver=Newton(), max_iter=2, random_state=t
     ),
     "one scale": lambda t: DPLinearRegressor(
         feature_scale=1.0, target_bounds=(-3, 3), **BY_ID, max_iter=4, random_state=t
@@ -358,6 +370,8 @@ def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity(
     assert 0.97 < max(worst) <= 1 + 1e-12
     worst = [replayed("add_remove", seed).excess for seed in range(100, 160)]
     assert 0.9 < max(worst) <= 1 + 1e-12
+    worst = [replayed("Newton, few", seed, seed % 2 > 0).excess for seed in range(100, 160)]
+    assert 0.9 < max(worst) <= 1 + 1e-12
 
 
 # ---- the sums -----------------------------------------------------------------------------------
@@ -441,8 +455,8 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
     honest = PersonPlace.stated
 
     def by_record(self, *args, **options):
-        X, y, weights, _, bounds = self._arrays
-        self._arrays = X, y, weights, np.arange(len(y) + 1), bounds
+        X, y, weights, _, *others = self._arrays
+        self._arrays = X, y, weights, np.arange(len(y) + 1), *others
         return honest(self, *args, **options)
 
     monkeypatch.setattr(PersonPlace, "stated", by_record)
@@ -463,6 +477,27 @@ def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
     monkeypatch.setattr(_records_by_person.RecordsByPerson, "of", by_record)
     with pytest.raises(LeakError):
         all(replayed("regression", seed) for seed in range(6))
+
+
+class TooLong(PersonSums):
+    """As if images were a quarter as long."""
+
+    def measure(self, transform, largest, smallest, narrow=None):
+        super().measure(transform, largest, 4 * smallest)
+
+
+class Uncut(PersonSums):
+    """As if no number of records were too large."""
+
+    def times(self, most, units):
+        return super().times(1e6, units * 1e6 / most)
+
+
+@table("mutant", [TooLong, Uncut])
+def test_a_mutant_of_newton_steps_is_caught(mutant, monkeypatch):
+    monkeypatch.setattr(_person_place, "PersonSums", mutant)
+    with pytest.raises(LeakError, match="times its sensitivity"):
+        all(replayed("Newton, few", seed) for seed in range(12))
 
 
 def separation(n_runs):
@@ -494,11 +529,11 @@ def test_outcomes_are_told_apart_as_the_event_admits_and_half_the_noise_shows(mo
 
     def twice_as_long(self, *args, **options):
         """To an audit contributions twice as long are half the noise."""
-        X, y, weights, starts, bounds = self._arrays
+        X, y, weights, starts, *others = self._arrays
         again = np.concatenate([X, X]), np.concatenate([y, y])
         everybody = np.concatenate([starts, starts[1:] + starts[-1]])
         weights = None if weights is None else np.concatenate([weights, weights])
-        self._arrays = *again, weights, everybody, bounds
+        self._arrays = *again, weights, everybody, *others
         return half(self, *args, **options)
 
     monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
@@ -599,7 +634,6 @@ def test_ids_of_another_kind_are_refused_by_name(ids, words):
 
 
 REFUSED = {
-    "Newton steps": ({"solver": Newton()}, "SGD"),
     "blocks": ({"solver": SkGD()}, "SGD"),
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),

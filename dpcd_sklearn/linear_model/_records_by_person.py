@@ -1,6 +1,7 @@
 """Records of one fit of which ids say whose they are: sorted by person, read after the charge."""
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from scipy.sparse import issparse
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
 from ..utils._other_arrays import refuse_collections
-from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
+from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
 
 
@@ -69,10 +70,10 @@ class RecordsByPerson(RecordsInMemory):
             raise ValueError("groups are for one target or two classes; fit a model a target")
         ids, persons = persons_of(groups, len(found._X))
         order = np.argsort(persons, kind="stable")
-        found._X, found._y = found._X[order], found._y[order]
+        found._X, found._y = np.take(found._X, order, axis=0), found._y[order]
         if found._weights is not None:
             found._weights = found._weights[order]
-        found._ids = ids[persons[order]]
+        found._ids = ids
         found._starts = np.append(0, np.cumsum(np.bincount(persons)))
         found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
         return found
@@ -80,7 +81,8 @@ class RecordsByPerson(RecordsInMemory):
     @cached_property
     def _one_each(self):
         weights = () if self._weights is None else (self._weights,)
-        return one_row_each(self._ids, len(self._X), self._X, self._y, *weights)
+        persons = np.repeat(np.arange(len(self._ids)), np.diff(self._starts))
+        return drawn_rows(self._ids, persons, self._X, self._y, *weights)
 
     def unscaled(self, with_target):
         """One record of each person, so that a choice is one of records."""
@@ -91,7 +93,7 @@ class RecordsByPerson(RecordsInMemory):
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)
         weights = self._model._weights_of(self._y, self._weights)
-        return PersonArrays(self._X, target, weights, self._starts)
+        return PersonArrays(self._X, target, weights, self._starts, lambda: self._one_each)
 
 
 class PersonArrays(NamedTuple):
@@ -101,6 +103,7 @@ class PersonArrays(NamedTuple):
     target: np.ndarray
     sample_weight: np.ndarray | None
     starts: np.ndarray
+    draw: Callable
 
     def place(self, bounds, n_threads):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""

@@ -103,14 +103,14 @@ class _Path:
 
         And by which factor it was made larger, the noise with it.
         """
-        n = self._problem.n_penalized
+        n, times = self._problem.n_penalized, self._problem.times
         trace = np.trace(curvature[:n, :n])
         if not 0 < trace < self._problem.mean_square:
-            return curvature, 1.0
+            return times * curvature, times
         factor = min(self._problem.mean_square / trace, _MOST_CUT)
         scales = np.ones(len(curvature))
         scales[:n] = factor**0.5
-        return scales[:, None] * curvature * scales, factor
+        return times * scales[:, None] * curvature * scales, times * factor
 
     def _fix_geometry(self, values, vectors, floor):
         """P, with directions that the noise may have made too flat raised to the floor."""
@@ -168,7 +168,8 @@ class _Path:
         shares, axes = np.ones(len(point)), np.eye(len(point))
         if problem.margin_trust > 0:
             has_constant = problem.n_penalized < len(self._roots)
-            shares, axes = shares_of_bound(self._curvature, point, has_constant)
+            of_rows = self._curvature / problem.times
+            shares, axes = shares_of_bound(of_rows, point, has_constant)
             shares = shares**problem.margin_trust
         self._last = point, gradient = point @ self._factor, gradient
         if before is not None and math.isfinite(problem.gradient_noise):
@@ -186,7 +187,7 @@ class _Path:
         first, last = self._problem.unit_clips
         head = int(self._problem.head * self._problem.n_updates)
         left = max(0.0, 1 - self._t / max(head, 1))
-        return last * (first / last) ** left * self._filled**0.5
+        return last * (first / last) ** left * (self._filled / self._problem.times) ** 0.5
 
     def _minimum(self, shares, axes, point, gradient):
         """Minimum of the quadratic model and the penalty, for each axis of the outputs by itself.

@@ -73,6 +73,8 @@ class Problem:
     gradient_noise : float
         Standard deviation of a released gradient's noise over its clip; with inf nothing is learnt
         of the curvature from gradients (Newton).
+    times : float, >= 1
+        How many times the curvature of a row that of a person is (Newton).
     head : float in [0, 1)
         Share of the updates before those that "tail" averages.
     zero_sum : bool
@@ -106,6 +108,7 @@ class Problem:
     unit_clips: tuple = (1.0, 1.0)
     margin_trust: float = 0.0
     gradient_noise: float = math.inf
+    times: float = 1.0
     head: float = 0.5
     zero_sum: bool = False
 

@@ -88,7 +88,7 @@ class PersonKFold(BaseCrossValidator):
         if groups is None:
             raise ValueError("PersonKFold needs the id of the person of each record: groups=ids")
         ids, persons = persons_of(groups, num_samples(X))
-        folds = hashes_of_ids(ids, int(self.key).to_bytes(8, "little")) % np.uint64(self.n_splits)
+        folds = hashes_of_ids(ids, self.key) % np.uint64(self.n_splits)
         if len(np.unique(folds)) < self.n_splits:
             raise ValueError(
                 f"a fold of {self.n_splits} has none of {len(ids)} persons; lower n_splits, or "

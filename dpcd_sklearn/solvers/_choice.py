@@ -31,6 +31,9 @@ _LOUD_OF_SPARSE = 100.0
 _LOUD = 75.0
 # The same of more than two classes, whose descents take longest.
 _LOUD_OF_MANY = 20.0
+# The same of persons by their ids: below it what is known of clipped persons is too little, and
+# margins of labels come out half as long as they should be.
+_LOUD_OF_PERSONS = 1000.0
 _FEW = 1000  # features of a matrix: p² numbers, solved for in p³ operations
 _FALLBACKS = ("skgd", "sgd", "cd", "frank-wolfe", "newton")
 
@@ -83,7 +86,7 @@ def plan_of(request):
 
 
 def _plan_by_id(request):
-    """The plan of a fit over persons, by their ids: full gradients.
+    """The plan of a fit over persons, by their ids: full gradients, or Newton steps.
 
     Raises
     ------
@@ -92,16 +95,17 @@ def _plan_by_id(request):
     """
     solver = request.solver
     if solver.word == "auto":
-        solver = SGD(sampling_rate=1.0)
+        solver = Newton() if _suits_newton(request) else SGD(sampling_rate=1.0)
     wrong = {
         "epsilon is finite": not request.private,
-        "the solver is SGD(sampling_rate=1)": solver.word != "sgd" or solver.sampling_rate != 1,
+        "the solver is Newton() or SGD(sampling_rate=1)": solver.word != "newton"
+        and (solver.word != "sgd" or solver.sampling_rate != 1),
         "one strength of the penalty is stated": bool(request.strengths),
         "no feature_scale is 'private'": request.asks_for_smoothness,
     }
     if needs := [words for words, fails in wrong.items() if fails]:
         raise ValueError(f"groups need that {' and that '.join(needs)}")
-    plan, request = _PLANS["sgd"], replace(request, solver=solver)
+    plan, request = _PLANS[solver.word], replace(request, solver=solver)
     if (needs := plan.needs(request)) is not None:
         raise ValueError(f"groups need {needs}")
     return plan(request)
@@ -161,6 +165,7 @@ def _suits_newton(request):
     """Whether a few Newton steps would do, and nobody asked for other ones."""
     if request.private:
         size, loud = request.n_coordinates, _LOUD_OF_MANY if request.n_outputs > 1 else _LOUD
+        loud = _LOUD_OF_PERSONS if request.by_id else loud
         worth = request.signal >= max(loud, request.n_features)
         if _is_sparse(request) and size > _MANY:
             worth = worth and request.budget.n * request.mu >= _LOUD_OF_SPARSE * size

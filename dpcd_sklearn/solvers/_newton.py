@@ -213,8 +213,18 @@ class NewtonPlan(SolverPlan):
         return request.scales.features not in ("tails", "quartiles")
 
     @property
+    def _n_of_rows(self):
+        """How many means are released of rows, and of the numbers that persons have of them."""
+        return self._looks_at_rows * (1 + self._centres) + self.request.by_id
+
+    @property
+    def _most_times(self):
+        """Up to which number the root of a person's number of records counts; public."""
+        return between(self.request.signal / 10, 4.0, 32.0) if self.request.by_id else 0.0
+
+    @property
     def _share_of_rows(self):
-        if not self._looks_at_rows:
+        if not self._n_of_rows:
             return 0.0
         return _SHARE_OF_ROWS * min((_LOUD_ROWS / self.request.signal) ** 0.5, 1.0)
 
@@ -246,8 +256,8 @@ class NewtonPlan(SolverPlan):
             n_fits * self.n_updates,
             share,
             n_fits,
-            (1 - share) * self._share_of_rows * (1 + self._centres),
-            1 + self._centres,
+            (1 - share) * self._share_of_rows * self._n_of_rows,
+            self._n_of_rows,
         )
 
     @property
@@ -302,6 +312,7 @@ class NewtonPlan(SolverPlan):
             constant=constant_of_rows(
                 self.request.loss, self.geometry.smoothness, self.request.fit_intercept
             ),
+            most_times=self._most_times,
         )
 
     def run(self, receipt, records, key, generator):
@@ -320,6 +331,9 @@ class NewtonPlan(SolverPlan):
             oracle = receipt.shown(oracle, units)
             within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
             problem = within.attended
+            if self.request.by_id:
+                times = between(oracle.release_times(), 1.0, self._most_times)
+                problem = replace(problem, times=times)
             if self.request.private and self.recipe["learns"]:
                 problem = replace(problem, gradient_noise=gradient_noise(self, units))
             solution = within.solve(oracle, problem, within.sampling, generator)
@@ -338,7 +352,7 @@ class NewtonPlan(SolverPlan):
         That of other losses than the squared one is not the released one.
         """
         request = self.request
-        known = request.loss.name == "squared" and request.has_smooth_penalty
+        known = request.loss.name == "squared" and request.has_smooth_penalty and not request.by_id
         if not (known and request.private):
             return solution
         noise = noise_of(

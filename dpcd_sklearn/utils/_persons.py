@@ -111,7 +111,7 @@ def relation_of(neighboring):
 
 # ---- ids of persons ------------------------------------------------------------------------------
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
 def ids_of(neighboring, groups):
@@ -187,25 +187,55 @@ def one_row_each(groups, n_records, *tables):
     TypeError, ValueError
         If the ids are not valid, or records are sparse.
     """
-    ids, persons = persons_of(groups, n_records)
+    return drawn_rows(*persons_of(groups, n_records), *tables)
+
+
+def drawn_rows(ids, persons, *tables):
+    """The same, of all ids in their order and the number of the person of each record."""
     found = hashes_of_ids(ids)[persons]
     for table in tables:
-        for column in _columns(table):
-            found = _mixed(found * _ODD + _hashes(column))
-    order = np.lexsort((found, persons))
+        _mix_rows(found, table)
+    # equal records side by side: a stable sort leaves those of a person in their order. So many bits
+    # are of the person whatever the number of persons, which may not decide how records are sorted
+    keys = found >> _HALF | persons.astype(np.uint64) << _HALF
+    order = np.argsort(keys, kind="stable")
     persons, found = persons[order], found[order]
-    is_new = np.append(True, (np.diff(persons) > 0) | (found[1:] != found[:-1]))
-    places = np.arange(n_records)
+    is_first = np.append(True, np.diff(persons) > 0)
+    places, starts = np.arange(len(order)), np.flatnonzero(is_first)
+    is_new = is_first | np.append(True, found[1:] != found[:-1])
     rank = places - np.maximum.accumulate(np.where(is_new, places, 0))
-    drawn = np.lexsort((_mixed(found + rank.astype(np.uint64) * _ODD), persons))
-    return order[drawn[np.append(True, np.diff(persons) > 0)]]
+    drawn = _mixed(found + rank.astype(np.uint64) * _ODD)
+    least = np.flatnonzero(drawn == np.minimum.reduceat(drawn, starts)[persons])
+    return order[least[np.append(True, np.diff(persons[least]) > 0)]]
 
 
-def hashes_of_ids(ids, key=b""):
+def hashes_of_ids(ids, key=0):
     """An integer below 2^64 for each id, as uint64, which no other id decides."""
-    texts = (str(one).encode("utf-8", "surrogatepass") for one in ids.tolist())
-    found = (blake2b(text, digest_size=8, key=key).digest() for text in texts)
-    return np.array([int.from_bytes(one, "little") for one in found], dtype=np.uint64)
+    if ids.dtype.kind in "iu":
+        found = ids.astype(np.uint64)
+    elif ids.dtype.kind == "O" and type(ids[0]) is not str:  # the same as in arrays of integers
+        found = np.array([int(one) % 2**64 for one in ids.tolist()], dtype=np.uint64)
+    else:
+        texts = (str(one).encode("utf-8", "surrogatepass") for one in ids.tolist())
+        digests = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
+        found = np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+    return _mixed(found + np.uint64(key) * _ODD)
+
+
+_AT_ONCE = 4096  # rows of which the columns stay in the cache
+
+
+def _mix_rows(found, table):
+    """Let the cells of a table follow in the hashes of its rows, in place."""
+    is_plain = type(table) is np.ndarray and table.ndim == 2 and table.dtype.isnative
+    if not (is_plain and table.dtype.kind in "iuf" and table.dtype.itemsize == 8):
+        for column in _columns(table):
+            found[:] = _mixed(found * _ODD + _hashes(column))
+        return
+    for start in range(0, len(table), _AT_ONCE):
+        some = found[start : start + _AT_ONCE]
+        for cells in np.ascontiguousarray(table[start : start + _AT_ONCE].T).view(np.uint64):
+            some[:] = _mixed(some * _ODD + cells)
 
 
 def _columns(table):

@@ -93,6 +93,7 @@ class CurvatureOracle:
         self.row_norm, self._curvatures_left = units.row_norm, 1
         of_rows = 0 if units.noiseless else units.n_of_rows
         self._squares_left, self._means_left = int(of_rows >= 1), int(of_rows == 2)
+        self._times_left = int(units.most_times > 0)
         self._gradients_left = math.inf if units.noiseless else units.n_gradients
         self._grid = self._root = self._row_sums = None
 
@@ -150,6 +151,29 @@ class CurvatureOracle:
         sums, noise = self._sums_of_rows()[:-1], units.row_noise(units.mean_bits)
         self.mean_row = middles(self._source.release(sums, question, noise)) * units.mean_unit
         return self.mean_row
+
+    def release_times(self):
+        """The mean root of a person's number of records, which is at most so large.
+
+        Returns
+        -------
+        float
+            It may be below 1.
+
+        Raises
+        ------
+        RuntimeError
+            If it was not paid for, or was released before.
+        """
+        units = self._units
+        if self._times_left < 1:
+            raise RuntimeError("a mean root of numbers is not paid for, or was released")
+        self._times_left -= 1
+        question = RowSums("times", units.most_times, float(units.square_units) ** 2)
+        exact = self._sums.times(question.row_norm, question.units)
+        noise = units.row_noise(units.square_bits)
+        (noisy,) = middles(self._source.release(exact, question, noise))
+        return 1 + float(noisy) * units.times_unit
 
     def _sums_of_rows(self):
         """Secret; rows are read once for both releases."""
@@ -241,7 +265,7 @@ class CurvatureOracle:
         largest, smallest = values[0] + error, values[-1] - error
         if not smallest * _WORST_CONDITION > largest:
             raise ValueError("the geometry is too close to singular; raise its least curvature")
-        short = short_transform(transform)
+        short = short_transform(transform) if self._sums.reads_short_rows else None
         self._grid = self._units.gradient_grid(largest, smallest, short is not None)
         self._transform, self._exponent, self._smallest = transform, exponent, smallest
         self._sums.measure(transform, largest, smallest, short)

@@ -122,6 +122,9 @@ class CurvatureUnits(SquareUnits):
         Number of outputs of the gradients.
     constant : float, default=0
         `constant_of_rows`, of the oracle's loss and intercept.
+    most_times : float, default=0
+        Up to which number the root of a person's number of records counts, if its mean is released;
+        0 if it is not.
 
     Raises
     ------
@@ -130,22 +133,25 @@ class CurvatureUnits(SquareUnits):
     """
 
     def __init__(
-        self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1, constant=0.0
-    ):
+        self, event, *, n_samples, smoothness, n_normalizer, row_norm, n_outputs=1, constant=0.0,
+        most_times=0.0,
+    ):  # fmt: skip
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
-        self.row_norm, self.constant = row_norm, constant
+        self.row_norm, self.constant, self.most_times = row_norm, constant, most_times
         if self.noiseless:
             return
         gaussian = all(type(release) is GaussianEvent for release in event.releases)
         counts = [release.count for release in event.releases[1:]]
-        if not gaussian or counts not in ([1], [1, 1], [1, 2]):
+        if not gaussian or counts not in ([1], [1, 1], [1, 2], [1, 3]):
             raise TypeError(
                 f"gradients, one curvature and moments of rows are paid for, not {event}"
             )
         self.check_row_norm(row_norm)
         gradients, curvature, *of_rows = event.releases
-        self.n_of_rows = counts[1] if of_rows else 0
+        self.n_of_rows = (counts[1] if of_rows else 0) - (most_times > 0)
+        if not 0 <= self.n_of_rows <= 2:
+            raise TypeError(f"moments of rows are paid for once, not by {event}")
         if of_rows:
             self._fix_row_grids(of_rows[0].noise_multiplier)
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
@@ -196,6 +202,11 @@ class CurvatureUnits(SquareUnits):
     def mean_unit(self):
         """Unit of an entry of the mean row."""
         return self.row_norm / self.mean_units / self.n_normalizer
+
+    @property
+    def times_unit(self):
+        """Unit of the mean root of a person's number of records."""
+        return (self.most_times - 1) / self.square_units**2 / self.n_normalizer
 
     @property
     def mean_square_std(self):

@@ -17,6 +17,8 @@ from libc.stdint cimport int64_t
 cdef class Sums:
     """Clipped integer sums of these coordinates at this iterate."""
 
+    reads_short_rows = True  # whether gradients in a geometry may be sums of rows of 16 bits
+
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
         """The iterate moved by step[k] in coordinate block[k]; False when out of memory."""
