@@ -195,8 +195,8 @@ def drawn_rows(ids, persons, *tables):
     found = hashes_of_ids(ids)[persons]
     for table in tables:
         _mix_rows(found, table)
-    # equal records side by side: a stable sort leaves those of a person in their order. So many bits
-    # are of the person whatever the number of persons, which may not decide how records are sorted
+    # equal records side by side; a stable sort leaves those of a person in their order. Half of the
+    # bits are the person's, whatever the number of persons, which may not decide how it sorts
     keys = found >> _HALF | persons.astype(np.uint64) << _HALF
     order = np.argsort(keys, kind="stable")
     persons, found = persons[order], found[order]
@@ -219,7 +219,7 @@ def hashes_of_ids(ids, key=0):
         texts = (str(one).encode("utf-8", "surrogatepass") for one in ids.tolist())
         digests = b"".join(blake2b(text, digest_size=8).digest() for text in texts)
         found = np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-    return _mixed(found + np.uint64(key) * _ODD)
+    return _mixed(found + np.uint64(key * int(_ODD) % 2**64))
 
 
 _AT_ONCE = 4096  # rows of which the columns stay in the cache
