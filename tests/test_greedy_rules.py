@@ -17,7 +17,7 @@ from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, Rule
+from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, GroupLassoPenalty, Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
@@ -425,3 +425,25 @@ def test_a_mutant_that_pays_one_choice_for_many_is_refused_by_its_oracle(monkeyp
     monkeypatch.setattr(GCDPlan, "alone", property(event))
     with pytest.raises(RuntimeError, match="refused a release"):
         model.fit(X, y)
+
+
+# ---- all coefficients at once --------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e300, 1e300) | coefficient, smooth), min_size=3, max_size=5),
+    strength, smooth,
+)  # fmt: skip
+@properties
+def test_a_group_moves_to_the_point_that_its_length_and_the_distance_weigh_least(rows, l1, step):
+    v, M = (np.array(column) for column in zip(*rows, strict=True))
+    u = GroupLassoPenalty([[0, 2]], l1).proximal_all(v, M, step)
+    assert np.isfinite(u).all() and (u[1::2] == v[1::2]).all() and (u[4:] == v[4:]).all()
+    top = float(np.abs(v[[0, 2]]).max()) or 1.0  # in units of which nothing overflows
+    v, u, M = v[[0, 2]] / top, u[[0, 2]] / top, M[[0, 2]] / step
+    weight = l1 * 2**0.5 / top
+    slack = 1e-7 * (weight + np.abs(M * v).max())
+    if (u == 0).all():
+        assert np.linalg.norm(M * v) <= weight + slack
+    else:
+        assert np.abs(M * (u - v) + weight * u / np.linalg.norm(u)).max() <= slack

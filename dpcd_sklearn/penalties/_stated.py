@@ -146,11 +146,9 @@ class GroupLasso(StatedPenalty):
         self.groups = groups
 
     def by_column(self, n_features, columns):
-        try:
-            groups = [list(group) for group in self.groups if not isinstance(group, str)]
-        except TypeError as error:
-            raise ValueError(f"groups must be lists of columns, got {self.groups!r}") from error
-        if len(groups) < len(self.groups) or not all(groups):
+        kinds = (list, tuple, np.ndarray)
+        groups = self.groups if isinstance(self.groups, kinds) else [None]
+        if not all(isinstance(group, kinds) and len(group) for group in groups):
             raise ValueError(f"groups must be lists of at least one column, got {self.groups!r}")
         found = tuple(
             tuple(_place(column, n_features, columns, "groups") for column in group)

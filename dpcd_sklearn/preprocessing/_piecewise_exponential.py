@@ -96,7 +96,7 @@ class PiecewiseExponential(Stated):
             indicators of all periods but the first one, a data frame if X is one of pandas; `y`, 1
             where the event ended the period; `exposure`, the time at risk in it; `rate`, `y` over
             that, a target with `exposure` as its weight; `offset`, the logarithm of `exposure`, 0
-            where nothing is at risk; `groups`.
+            where nothing is at risk, for `y` with the weight ``exposure > 0``; `groups`.
 
         Raises
         ------
