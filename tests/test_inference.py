@@ -265,7 +265,7 @@ def test_several_tests_are_adjusted_and_coefficients_tested_together_by_name():
 
 
 def test_the_difference_of_two_bics_is_that_of_least_squares_and_scatters_as_it_says():
-    """Compare where one coefficient is near its error: without noise exactly, else on average."""
+    """One coefficient is near its error: the same without noise, and on average with it."""
     found = []
     for seed in range(30):
         X, y = records(np.random.default_rng(seed), n=12_000)
