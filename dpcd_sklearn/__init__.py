@@ -7,12 +7,15 @@ from .exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
 try:
     from .linear_model import (
         DPElasticNetCV,
+        DPGammaRegressor,
         DPLassoCD,
         DPLassoCV,
         DPLinearClassifier,
         DPLinearRegressor,
         DPLogisticCV,
         DPLogisticGCD,
+        DPPoissonRegressor,
+        DPQuantileRegressor,
         DPRidgeCV,
         DPRidgeSkGD,
     )
@@ -35,12 +38,15 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "BudgetExceededError",
     "DPElasticNetCV",
+    "DPGammaRegressor",
     "DPLassoCD",
     "DPLassoCV",
     "DPLinearClassifier",
     "DPLinearRegressor",
     "DPLogisticCV",
     "DPLogisticGCD",
+    "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "DPRidgeCV",
     "DPRidgeSkGD",
     "LedgerError",

@@ -20,15 +20,20 @@ examples:
   python -m dpcd_sklearn ledger patients.ledger --fit 0.5           what one more fit would leave
   python -m dpcd_sklearn ledger patients.ledger --html > report.html
 
-There is no --reserve: a reservation is one charge, which the fits of the process that made it
-redeem, so it is made where they are: accountant.reserve([...]).
+There is no --reserve. A reservation belongs to the process that makes it, so make it there:
+accountant.reserve([...]).
 """
 
 
 def parser():
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser("python -m dpcd_sklearn", description=__doc__)
-    commands = top.add_subparsers(dest="command", required=True)
+    top = argparse.ArgumentParser(
+        "python -m dpcd_sklearn",
+        description="Commands of dpcd_sklearn. COMMAND --help explains a command.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     ledger = commands.add_parser(
         "ledger",
         help="show, check or make a ledger",
@@ -110,6 +115,9 @@ def _one_more(accountant, epsilon):
 def main(arguments=None):
     """Run a command and return its exit status: 1 if a ledger can't be read or was changed."""
     options = parser().parse_args(arguments)
+    if options.command is None:
+        parser().print_help()
+        return 0
     given = options.create or (() if options.fit is None else (options.fit,))
     if not all(0 < number < float("inf") for number in given):
         parser().error(f"EPSILON and DELTA must be positive and finite, got {given}")

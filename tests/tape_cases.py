@@ -22,11 +22,11 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
-from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.losses import Huber, Quantile
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
-from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, GroupLasso, L1Ball, L2Ball, Monotonic
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     DPPCA,
@@ -100,6 +100,17 @@ def with_row(X, i, row):
 def numbers(rng):
     X = rng.normal(size=(N, P)) * [1, 30, 0.01] + [0, 1000, 0]
     return Records(X, X @ [1, 0.1, 50] + rng.normal(size=N), rng.uniform(0, 2, N))
+
+
+def counts(rng):
+    X = rng.normal(size=(N, P)) * [1, 30, 0.01] + [0, 1000, 0]
+    y = 1.0 + rng.poisson(np.exp(0.3 * X[:, 0] + 20 * X[:, 2]))
+    return Records(X, y, rng.uniform(0, 2, N))
+
+
+def cells_of_counts(rng, records):
+    row, _ = cells_of_numbers(rng, records)
+    return row, rng.choice([1e-300, 1e-3, 1.0, 7.0, 1e9, 1e300])
 
 
 def unit(rng, n=N):
@@ -209,6 +220,7 @@ def cells_of_tables_of_two(rng, records):
 
 CELLS = {
     numbers: cells_of_numbers, unit: cells_of_numbers, many: cells_of_numbers,
+    counts: cells_of_counts,
     targets: cells_of_targets, two: cells_of_two, three: cells_of_three,
     rare: cells_of_rare, rare_columns: cells_of_rare,
     gaps: cells_of_gaps, words: cells_of_words, tables: cells_of_tables,
@@ -467,7 +479,16 @@ for _name, _records, _make in [
     ("newton, huber", numbers, estimator(DPLinearRegressor, Huber(0.7), solver=Newton(0.3))),
     ("newton, path", numbers, estimator(DPLinearRegressor, solver="newton", coef_path=True)),
     ("huber", numbers, estimator(DPLinearRegressor, "huber", solver="cd", coef_path=True)),
+    ("poisson", counts, estimator(DPLinearRegressor, "poisson", penalty="l1", epsilon=300.0)),
+    ("poisson, bounds", counts,
+     estimator(DPLinearRegressor, "poisson", target_bounds=(0, 9), solver="newton", epsilon=300.0)),
+    ("gamma, add_remove", counts,
+     estimator(DPLinearRegressor, "gamma", penalty="l2", solver="cd", **ADD_REMOVE)),
+    ("tweedie, sgd", counts, estimator(DPLinearRegressor, "tweedie", solver=SGD(0.3))),
+    ("quantile", numbers, estimator(DPLinearRegressor, Quantile(0.7), solver="skgd")),
     ("box", numbers, estimator(DPLinearRegressor, penalty=Box(-1, 2), solver="skgd")),
+    ("monotonic", numbers, estimator(DPLinearRegressor, penalty=Monotonic([1, 0, -1]))),
+    ("group lasso", numbers, estimator(DPLinearRegressor, penalty=GroupLasso([[0, 2]]))),
     ("nonnegative", numbers, estimator(DPLinearRegressor, penalty="nonnegative", solver="gcd")),
     ("elastic net", numbers,
      estimator(DPLinearRegressor, penalty="elasticnet", alpha=0.1, solver="cd")),

@@ -273,6 +273,12 @@ def test_the_command_fails_on_a_ledger_that_was_changed(option, tmp_path, capsys
     assert status == 1 and text == "" and "entry 1" in error
 
 
+def test_without_a_command_the_commands_are_printed(capsys):
+    assert main([]) == 0
+    out, error = capsys.readouterr()
+    assert "show, check or make a ledger" in out and "--create 2.0 1e-7" in out and not error
+
+
 @pytest.mark.parametrize("option", [("--fit", "0"), ("--fit", "nan"), ("--create", "1", "-1")])
 def test_the_command_refuses_numbers_that_are_no_budget(option, tmp_path, capsys):
     with pytest.raises(SystemExit):

@@ -29,7 +29,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import find_leaks
-from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.losses import Huber, Tweedie
 from dpcd_sklearn.penalties import Box, L1Ball
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
@@ -206,8 +206,28 @@ TOGETHER = [
     ([DPLinearClassifier], SEVERAL | {"solver": "compgd"}, OF_SEVERAL),
     ([DPLinearClassifier], SEVERAL | {"solver": "frank-wolfe"}, OF_SEVERAL),
     ([DPLinearClassifier], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
-    ([DPLinearRegressor], {"loss": "quantile"}, "loss must not be 'quantile': use loss=.huber"),
+    ([DPLinearRegressor], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
+    ([DPLinearRegressor], {"loss": Tweedie(0.5)}, "power of Tweedie must be 0 or lie in .1, 2."),
+    ([DPLinearRegressor], {"loss": "poisson", "target_bounds": (-1, 1)}, "must have 0 <= lo < hi"),
+    ([DPLinearRegressor], {"loss": "poisson", "inference": True}, "needs loss='squared' or"),
+    ([DPLinearRegressor], {"loss": "quantile", "penalty": "l2", "alpha": [0.1, 1.0]},
+     "needs loss='squared' or 'huber'"),
 ]
+
+
+@table(("loss", "y", "match"), [
+    ("poisson", -1.0, "loss='poisson' needs targets >= 0"),
+    ("gamma", 0.0, "loss='gamma' needs targets > 0"),
+    ("tweedie", [0.0, 1.0], "is for one target"),
+])  # fmt: skip
+def test_targets_that_a_log_link_does_not_have(accountant, data, loss, y, match):
+    target = np.ones((len(data[0]), np.size(y)))
+    target[3] = y
+    target = target[:, 0] if np.ndim(y) == 0 else target
+    for epsilon in (1.0, INF):
+        model = DPLinearRegressor(loss, epsilon=epsilon)
+        model.set_params(accountant=accountant if epsilon == 1 else None)
+        refuse(model, data[0], target, match, ledger=accountant)
 
 
 @table(("estimators", "params", "match"), TOGETHER)

@@ -20,7 +20,7 @@ from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.losses import Huber
-from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, GroupLasso, L1Ball, L2Ball, Monotonic
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N_SAMPLES, N_FEATURES, N_CLASSES = 120, 5, 3
@@ -36,8 +36,11 @@ PENALTIES = {
     "elasticnet": {"alpha": 0.1, "l1_ratio": 0.5},
     "nonnegative": {},
     "box": {},
+    "monotonic": {"alpha": 0.1, "l1_ratio": 0.5},
+    "group_lasso": {"alpha": 0.1},
 }
-BOX = Box(-0.3, 0.4)
+BOX, SIGNS, GROUPS = Box(-0.3, 0.4), [1, -1, 1, -1, 0], [[0, 3], [4, 2]]
+OBJECTS = {"box": BOX, "monotonic": Monotonic(SIGNS), "group_lasso": GroupLasso(GROUPS)}
 # Radii inside which no optimum lies, so that every constraint is felt.
 CONSTRAINTS = {None: None, "l1_ball": L1Ball(0.7), "l2_ball": L2Ball(0.4)}
 
@@ -72,6 +75,8 @@ def is_sensible(solver, loss, penalty, constraint):
     """The solvers' promise by itself: constraints need a projection or a vertex."""
     if loss == "multinomial" and solver in ("compgd", "frank-wolfe"):
         return False
+    if penalty == "group_lasso" and solver not in ("sgd", "svrg"):
+        return False
     if solver == "compgd":
         return penalty in (None, "l2")
     if solver == "frank-wolfe":
@@ -79,7 +84,11 @@ def is_sensible(solver, loss, penalty, constraint):
     return constraint is None
 
 
-PRODUCT = list(itertools.product(SOLVERS, LOSSES, PENALTIES, CONSTRAINTS))
+PRODUCT = [
+    case
+    for case in itertools.product(SOLVERS, LOSSES, PENALTIES, CONSTRAINTS)
+    if case[1:3] != ("multinomial", "monotonic")  # no coefficient of several classes has a sign
+]
 SENSIBLE = [
     (*case, variant) for case in PRODUCT if is_sensible(*case) for variant in VARIANTS[case[0]]
 ]
@@ -146,7 +155,12 @@ class Reference:
         alpha = params.get("alpha", 0.0)
         l1_ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, params.get("l1_ratio", 0.0))
         self.l1, self.l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
-        bounds = {"nonnegative": (0.0, np.inf), "box": (BOX.lo, BOX.hi)}
+        self.groups, self.between = [], alpha
+        if penalty == "group_lasso":
+            self.groups, self.l2 = GROUPS, 0.0
+        signs = np.append(SIGNS, [0] * (self.shape[1] - N_FEATURES))
+        walls = np.where(signs > 0, 0.0, -np.inf), np.where(signs < 0, 0.0, np.inf)
+        bounds = {"nonnegative": (0.0, np.inf), "box": (BOX.lo, BOX.hi), "monotonic": walls}
         bounds = bounds.get(penalty, (-np.inf, np.inf))
         self.lo, self.hi = (
             np.where(self.penalised > 0, b, s * np.inf)
@@ -159,8 +173,14 @@ class Reference:
 
     def smooth(self, w):
         value, derivatives = loss_and_derivatives(self.loss, self.columns @ w.T, self.y)
-        ridge = self.l2 * self.penalised * w
-        return value + (ridge * w).sum() / 2, derivatives.T @ self.columns / N_SAMPLES + ridge
+        slope = self.l2 * self.penalised * w
+        value += (slope * w).sum() / 2
+        for group in self.groups:
+            strength = self.between * len(group) ** 0.5
+            lengths = np.linalg.norm(w[:, group], axis=1, keepdims=True)
+            value += strength * lengths.sum()
+            slope[:, group] += strength * w[:, group] / np.maximum(lengths, 1e-300)
+        return value, derivatives.T @ self.columns / N_SAMPLES + slope
 
     def __call__(self, w):
         return self.smooth(w)[0] + self.l1 * (self.penalised * np.abs(w)).sum()
@@ -173,7 +193,14 @@ class Reference:
         return bool(((w >= self.lo - 1e-12) & (w <= self.hi + 1e-12)).all())
 
     def solve(self):
-        """Split w = u - v with u, v >= 0 where |w| occurs: then everything is smooth."""
+        """Split w = u - v with u, v >= 0 where |w| occurs: then everything is smooth.
+
+        So it is where groups are not zero; of every choice of those that are, the best one counts.
+        """
+        if self.groups:
+            groups = [(k, group) for k in range(self.shape[0]) for group in self.groups]
+            zeros = itertools.product([True, False], repeat=len(groups))
+            return min((self.solve_without(groups, zero) for zero in zeros), key=self)
         split = self.l1 > 0 or self.constraint == "l1_ball"
         signs = [1.0, -1.0] if split else [1.0]
         weights = self.penalised.ravel()
@@ -188,7 +215,9 @@ class Reference:
 
         size = len(signs) * weights.size
         bounds = list(zip(self.lo.ravel(), self.hi.ravel(), strict=True))
-        bounds = [(0, None)] * size if split else bounds
+        if split:
+            lo, hi = np.array(bounds).T
+            bounds = list(itertools.product([0.0], [*np.fmax(hi, 0.0), *np.fmax(-lo, 0.0)]))
         start = np.zeros(size)
         if self.constraint is None:
             options = {"maxiter": 10**5, "maxfun": 10**6, "ftol": 0.0, "gtol": 1e-10}
@@ -207,6 +236,23 @@ class Reference:
         )  # fmt: skip
         return joined(found.x)
 
+    def solve_without(self, groups, zero):
+        """The minimum where some groups of coefficients are zero, and no other one is."""
+        free = np.ones(self.shape, dtype=bool)
+        for (k, group), is_zero in zip(groups, zero, strict=True):
+            free[k, group] = not is_zero
+        w = np.zeros(self.shape)
+
+        def function(z):
+            w[free] = z
+            value, slope = self.smooth(w)
+            return value, slope[free]
+
+        options = {"maxiter": 10**4, "ftol": 0.0, "gtol": 1e-10}
+        start = np.full(free.sum(), 0.1)
+        w[free] = minimize(function, start, jac=True, method="L-BFGS-B", options=options).x
+        return w.copy()
+
     def gap(self, model):
         """How far a fitted model is from the minimum, in shares of where the fit started."""
         w = np.atleast_2d(model.coef_)
@@ -222,7 +268,7 @@ reference = functools.cache(Reference)
 def make_model(loss, penalty, constraint=None, **params):
     kind = DPLinearClassifier if loss in ("logistic", "multinomial") else DPLinearRegressor
     stated = {"loss": Huber(THRESHOLD) if loss == "huber" else loss}
-    stated |= {"penalty": BOX if penalty == "box" else penalty}
+    stated |= {"penalty": OBJECTS.get(penalty, penalty)}
     stated |= {"constraint": CONSTRAINTS[constraint], "epsilon": math.inf, "random_state": 0}
     return flat(kind, **stated | PENALTIES[penalty] | params)
 
@@ -394,11 +440,11 @@ def test_every_senseless_combination_is_refused_and_names_the_solvers_that_work(
 
 
 def test_the_tables_cover_the_product():
-    assert len(PRODUCT) == 8 * 4 * 6 * 3
+    assert len(PRODUCT) == 8 * (4 * 8 - 1) * 3
     assert len({case[:4] for case in SENSIBLE}) + len(SENSELESS) == len(PRODUCT)
     allowed = DPLinearRegressor._parameter_constraints
     assert set(SOLVERS) | {"auto"} == set(allowed["solver"][0].options)
-    assert set(PENALTIES) == {None, "box", *allowed["penalty"][1].options}
+    assert set(PENALTIES) == {None, *OBJECTS, *allowed["penalty"][1].options}
     assert set(CONSTRAINTS) == {None, *allowed["constraint"][1].options}
 
 

@@ -6,6 +6,7 @@ import warnings
 from html import unescape
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -67,6 +68,7 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLogisticGCD,
     DPRidgeSkGD,
+    Persons,
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
@@ -74,7 +76,7 @@ from dpcd_sklearn.leaks import RULES, SEVERITIES, full_name
 from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, how_it_learns
 from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -95,6 +97,8 @@ RIDGE = DPRidgeSkGD(accountant=LEDGER)
 LOGISTIC = DPLogisticGCD(accountant=LEDGER, classes=[0, 1])
 TEN = DPLinearClassifier(accountant=LEDGER, classes=range(10))
 WITHOUT_N = DPLassoCD(accountant=LEDGER, neighboring="add_remove", n_public=100, delta=1e-6)
+BY_ID = DPLassoCD(accountant=LEDGER, neighboring=Persons(), delta=1e-6)
+VISITS = pd.DataFrame({"age": [41.0], "patient_id": [7]})
 LEVELS = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore")
 TWO = [("a", LASSO), ("b", RIDGE)]
 NOISE = ReproducibleNoise(0)
@@ -237,6 +241,10 @@ CASES = {
         (grid(WITHOUT_N), grid(WITHOUT_N, cv=PredefinedSplit([0, 1]))),
         (grid(make_pipeline(WITHOUT_N), cv=3), grid(make_pipeline(LASSO), cv=3)),
     ],
+    "folds by row number of persons": [
+        (grid(BY_ID, cv=KFold(3)), grid(BY_ID, cv=PersonKFold(3))),
+        (grid(make_pipeline(BY_ID), cv=3), grid(make_pipeline(LASSO), cv=3)),
+    ],
     "bootstrap": [
         (BaggingRegressor(LASSO), BaggingRegressor(LASSO, bootstrap=False)),
         (
@@ -339,6 +347,10 @@ CASES = {
         (HalvingGridSearchCV(LASSO, {}), GridSearchCV(LASSO, {})),
     ],
     "a fit without an accountant": [(DPLassoCD(), LASSO), (make_pipeline(DPLassoCD()), RIDGE)],
+    "rows of persons": [
+        ((LASSO, VISITS), (BY_ID, VISITS)),
+        ((make_pipeline(LASSO), VISITS), (make_pipeline(LASSO), VISITS.drop(columns="patient_id"))),
+    ],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
     "time that follows the records": [
         (clone(LOGISTIC).set_params(solver=GCD(selection="lazy")), LOGISTIC),
@@ -396,8 +408,12 @@ PAIRS = [
 ]
 
 
-def rules_of(estimator):
-    return {leak.rule for leak in find_leaks(estimator)}
+def found_in(case):
+    return find_leaks(*case) if isinstance(case, tuple) else find_leaks(case)
+
+
+def rules_of(case):
+    return {leak.rule for leak in found_in(case)}
 
 
 def places(estimator, rule="steps that learn from the records for free"):
@@ -419,7 +435,7 @@ def test_every_rule_has_a_case_and_says_what_to_do():
         (rule.severity for rule in RULES), key=SEVERITIES.index
     )
     for rule in RULES:
-        for leak in find_leaks(CASES[rule.name][0][0]):
+        for leak in found_in(CASES[rule.name][0][0]):
             assert isinstance(leak, Leak)
             assert all([leak.where, leak.what, leak.why, leak.instead])
             assert leak.severity in SEVERITIES

@@ -57,11 +57,15 @@ def walled(draw):
 
 
 def halved(strengths, coefficients):
-    """An elastic net of coefficients that are never negative, and one of them."""
-    return st.tuples(st.builds(ElasticNet, strengths, strengths, st.just(True)), coefficients)
+    """An elastic net of coefficients of one sign, and one of them."""
+
+    def signed(l1, l2, w, sign):
+        return ElasticNet(l1, l2, sign > 0, [sign]), sign * abs(w)
+
+    return st.builds(signed, strengths, strengths, coefficients, direction)
 
 
-netted = st.tuples(nets, coefficient) | halved(strength, coefficient.map(abs))
+netted = st.tuples(nets, coefficient) | halved(strength, coefficient)
 domains = st.one_of(netted, walled())
 
 
@@ -90,7 +94,7 @@ def objective(penalty, w, g, M, move):
     if isinstance(penalty, BoxPenalty):
         inside = penalty.lo <= w + move <= penalty.hi
         return g * move + M * move * move / 2 if inside else math.inf
-    if penalty.positive and w + move < 0:
+    if penalty.value(np.array([w + move])) == math.inf:
         return math.inf
     change = penalty.l1 * (abs(w + move) - abs(w)) + penalty.l2 * (w * move + move * move / 2)
     return g * move + M * move * move / 2 + change
@@ -101,8 +105,8 @@ def best_move(penalty, w, g, M, direction):
     low, high = 0.0, 2 * (abs(g) + abs(w) * M) / M
     if isinstance(penalty, BoxPenalty):
         high = min(high, (penalty.hi - w) if direction > 0 else (w - penalty.lo))
-    elif penalty.positive and direction < 0:
-        high = min(high, w)
+    elif penalty.value(np.array([direction])) == math.inf:
+        high = min(high, abs(w))
     for _ in range(300):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         values = [objective(penalty, w, g, M, direction * m) for m in (a, b)]

@@ -7,10 +7,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
 from scipy.optimize import check_grad
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
-from dpcd_sklearn.losses import LOSSES, HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
+from dpcd_sklearn.losses import (
+    LOSSES,
+    HuberLoss,
+    LogisticLoss,
+    MultinomialLoss,
+    QuantileLoss,
+    SquaredLoss,
+    TweedieLoss,
+)
 from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, L1Ball, L2Ball
 
 number = st.floats(-5, 5)
@@ -110,6 +119,8 @@ def test_no_point_of_the_ball_is_nearer_than_the_projection(ball, coef, other):
 def cases():
     yield SquaredLoss(), 1
     yield HuberLoss(0.7), 1
+    yield TweedieLoss(1.0, 1.0, 0.0, 5.0).bounded(), 1
+    yield QuantileLoss(0.8, 0.3), 1
     yield LogisticLoss(), 1
     yield MultinomialLoss(), 4
 
@@ -119,6 +130,21 @@ every_loss = pytest.mark.parametrize(("loss", "K"), list(cases()), ids=[c[0].nam
 
 def test_every_loss_is_tested():
     assert {loss.name for loss, _ in cases()} == set(LOSSES)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.3, 2.0])
+@given(target=st.floats(0.5, 4.0), margin=st.floats(-1e4, 1e4), step=st.floats(0.0, 5.0))
+def test_a_log_link_is_convex_bounded_and_of_the_public_range(power, target, margin, step):
+    loss = TweedieLoss(power, 1.5, 0.5, 4.0)
+    m = np.array([margin, margin + step])
+    slope = loss.gradient(m, np.full(2, target))
+    assert slope[0] <= slope[1] + 1e-12
+    means = np.clip(np.exp(np.clip(m, -700, 700)), 0.5, 4.0)
+    expected = (means - target) * means ** (1 - power) / 1.5 ** (2 - power)
+    assert_allclose(slope, expected, rtol=1e-12, atol=1e-12)
+    one = np.array([margin])
+    assert check_grad(lambda m: float(loss.value(m, [target])[0]),
+                      lambda m: loss.gradient(m, [target]), one) < 1e-5 * max(1, abs(margin))
 
 
 @every_loss

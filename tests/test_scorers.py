@@ -44,10 +44,10 @@ def some_records(rng, name, n):
     return rng.choice(answers, (n, 1)), rng.choice([0, 1, 7], n)
 
 
-def weighted(name, X, y, facts):
+def weighted(name, X, y, facts, persons=None):
     with np.errstate(all="ignore"):
         answers = np.column_stack([1 - X[:, 0], X[:, 0]]) if "log" in name else X[:, 0]
-        sums = METRICS[name].sums(answers, y, facts)
+        sums = METRICS[name].sums(answers, y, facts, persons)
     return np.array(sums) * (pair_weights(len(y)) if METRICS[name].kind == "pairs" else 1)
 
 
@@ -93,6 +93,32 @@ def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(na
         most = max(most, moved / sensitivity)
     # of R² the three numbers never all move by the whole width
     assert most > (0.7 if name == "r2" else 0.95)
+
+
+@table("relation", RELATIONS)
+@table("name", [name for name in METRICS if METRICS[name].kind != "pairs"])
+def test_a_person_moves_the_sums_no_farther_whatever_the_number_of_its_records(name, relation):
+    metric, rng, most = METRICS[name], np.random.default_rng(0), 0.0
+    facts = ScoreFacts(n=9, classes=CLASSES, clip=1.4 if "log" in name else 1.0)
+    sensitivity = score_sensitivity(metric.kind, metric.size(facts), 9, relation, of_shares=True)
+    for _ in range(600):
+        tables = []
+        rest = [some_records(rng, name, int(n)) for n in rng.integers(1, 4, rng.integers(1, 4))]
+        for n in [*rng.choice([1, 2, 7, 50], 1 + (relation == "replace_one"))]:
+            Z, z = some_records(rng, name, int(n))
+            same = slice(0, 1) if rng.random() < 0.5 else slice(None)
+            tables.append([*rest, (np.broadcast_to(Z[same], Z.shape), np.resize(z[same], n))])
+        tables.append(rest)
+        sums = []
+        for table_ in tables[:2]:
+            X, y = (np.concatenate(arrays) for arrays in zip(*table_, strict=True))
+            persons = np.repeat(np.arange(len(table_)), [len(y) for _, y in table_])
+            order = rng.permutation(len(y))  # which of all records comes first decides nothing
+            sums.append(weighted(name, X[order], y[order], facts, persons[order]))
+        moved = np.linalg.norm(np.subtract(*sums))
+        assert moved <= sensitivity * (1 + 1e-12)
+        most = max(most, moved / sensitivity)
+    assert most > (0.6 if name == "r2" else 0.95)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])

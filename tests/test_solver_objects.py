@@ -5,6 +5,7 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from flat import SOLVERS
 from numpy.testing import assert_array_equal
@@ -21,7 +22,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.losses import Huber
-from dpcd_sklearn.penalties import Box, L1Ball, L2Ball
+from dpcd_sklearn.penalties import Box, GroupLasso, L1Ball, L2Ball, Monotonic
 from dpcd_sklearn.samplings import FullSampling
 from dpcd_sklearn.solvers import CD, GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 NAN, INF = math.nan, math.inf
 N, P = 60, 3
-OTHERS = {"loss": [Huber], "penalty": [Box], "constraint": [L1Ball, L2Ball]}
+OTHERS = {"loss": [Huber], "penalty": [Box, Monotonic, GroupLasso], "constraint": [L1Ball, L2Ball]}
 KINDS = dict.fromkeys(SOLVERS.values(), "solver")
 KINDS |= {kind: where for where, kinds in OTHERS.items() for kind in kinds}
 # One sound value of every parameter that is not its default, and what none may be.
@@ -57,6 +58,14 @@ TABLE = {
     "threshold": (2.0, [*POSITIVE, INF]),
     "radius": (2.0, [*POSITIVE, INF]),
     "lo": (-0.5, [NAN, "0", None, True, INF, [0.0]]),
+    "monotonic_cst": (
+        [1, 0, -1],
+        [[1], [2, 0, 0], [1, 0, NAN], "110", [True, 0, 0], 1, None, {"a": 1}, [[1, 0, 0]]],
+    ),
+    "groups": (
+        [[0, 1], [2]],
+        [[[0, 3]], [[0], [0]], [[0, 0]], [[]], [0, 1], "ab", 1, None, [["a"]], [[True]], [[-1]]],
+    ),
     "hi": (2.0, [NAN, "0", None, True, -INF, 0.0]),
 }
 NAMES = {kind.__name__: kind for kind in KINDS}
@@ -195,6 +204,26 @@ def test_a_word_is_its_default_object(where, word, kind, own, data):
     assert_array_equal(models[0].coef_, models[1].coef_)
     if where == "solver":
         assert models[0].solver_ == models[1].solver_ == word
+
+
+def test_columns_of_a_penalty_are_stated_by_name_too(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for named, placed in (
+        (Monotonic({"c": -1, "a": 1}), Monotonic([1, 0, -1])),
+        (GroupLasso([["b", "c"]]), GroupLasso([[1, 2]])),
+    ):
+        coefs = [
+            with_noise(DPLinearClassifier, penalty=penalty, classes=[0, 1]).fit(frame, y).coef_
+            for penalty in (named, placed)
+        ]
+        assert_array_equal(*coefs)
+    with pytest.raises(ValueError, match="monotonic_cst needs a regression or two classes, got 3"):
+        DPLinearClassifier(penalty=Monotonic([1, 0, 0])).planned_event(N, P, n_outputs=3)
+    with pytest.raises(ValueError, match="needs penalty in .*'group_lasso'.*work.*: sgd, svrg"):
+        DPLinearRegressor(penalty=GroupLasso([[0, 1]]), solver="newton").planned_event(N, P)
+    with pytest.raises(ValueError, match="which have a strength"):
+        DPLinearRegressor(penalty=Monotonic(), l1_ratio=[0.1, 0.5]).planned_event(N, P)
 
 
 SHORT = [

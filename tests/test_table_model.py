@@ -56,6 +56,7 @@ OPTIONS = {
     "nothing stated": {"model": DPLinearClassifier(classes=[0, 1], max_iter=3)},
     "regression": {"target_bounds": (0, 1), "epsilon": 3.0, "drop": ["ward"]},
     "persons": STATED | {"neighboring": Persons(4)},
+    "long lists": STATED | {"categories": {"code": [1, 2, 3], "ward": ["(a, 'b')", "B" * 40] * 3}},
 }
 
 
@@ -67,7 +68,8 @@ def test_the_code_that_is_printed_makes_the_pipeline_that_is_returned(name, caps
     again = eval(textwrap.dedent(code + end), dict(NAMES))
     assert repr(again) == repr(made)
     assert "Found privately" in said
-    assert "neighboring=Persons(k)" in said
+    assert " ".join(said.split()).count("neighboring=Persons(k)") == 1
+    assert max(map(len, printed.splitlines())) <= 88
     private_table_model(X, Y, **OPTIONS[name], verbose=False)
     assert capsys.readouterr().out == ""
 

@@ -12,11 +12,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     ElasticNet,
+    GammaRegressor,
     Lasso,
     LinearRegression,
     LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
     Ridge,
+    TweedieRegressor,
 )
+from sklearn.metrics import mean_pinball_loss
 from sklearn.utils.fixes import parse_version
 from tables import table
 
@@ -28,7 +33,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.losses import Huber
+from dpcd_sklearn.losses import Huber, Quantile, Tweedie
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.solvers import CD
@@ -204,6 +209,51 @@ def test_raw_columns_have_the_minimum_too():
         expected = clone(model).set_params(solver="newton").fit(raw, Y).predict(raw)
         for rows in (raw, sparse.csr_array(raw)):
             assert_allclose(model.fit(rows, Y).predict(rows), expected, atol=1e-4)
+
+
+RATES = np.exp(0.3 * X[:, 0] - 0.2 * X[:, 1])
+COUNTS = np.random.default_rng(5).poisson(RATES) + 0.0
+WITH_A_LOG_LINK = {
+    "poisson": (COUNTS, PoissonRegressor),
+    "gamma": (COUNTS + RATES, GammaRegressor),
+    Tweedie(1.5): (COUNTS, functools.partial(TweedieRegressor, power=1.5)),
+}
+
+
+@table("weighted", [False, True])
+@table("alpha", [0.0, 0.1])
+@table("loss", WITH_A_LOG_LINK)
+def test_log_links_are_those_of_scikit_learn(loss, alpha, weighted):
+    y, plain = WITH_A_LOG_LINK[loss]
+    weights = np.random.default_rng(6).uniform(0.5, 2, N) if weighted else None
+    strength = alpha * N / weights.sum() if weighted else alpha
+    expected = plain(alpha=strength, solver="newton-cholesky", tol=1e-10).fit(X, y, weights)
+    for solver in ("auto", "newton", "skgd", "cd"):
+        model = DPLinearRegressor(loss, penalty="l2", alpha=alpha, epsilon=INF, solver=solver)
+        model.set_params(tol=1e-8).fit(X, y, weights)
+        assert (model.solver_ == "scikit-learn") == (solver == "auto")
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-5, atol=1e-5)
+        assert_allclose(model.predict(X), expected.predict(X), rtol=1e-5)
+        assert model.score(X, y, weights) == pytest.approx(expected.score(X, y, weights), abs=1e-5)
+    assert_allclose(model.to_sklearn().predict(X), model.predict(X), rtol=1e-12)
+
+
+def test_a_quantile_is_that_of_scikit_learn_and_its_width_goes_to_zero():
+    expected = QuantileRegressor(quantile=0.8, alpha=0.01).fit(X, Y)
+    stated = {"penalty": "l1", "alpha": 0.01, "epsilon": INF}
+    model = DPLinearRegressor(Quantile(0.8), **stated).fit(X, Y)
+    assert model.solver_ == "scikit-learn"
+    assert_allclose(model.coef_, expected.coef_, atol=1e-9)
+
+    def objective(model):
+        loss = mean_pinball_loss(Y, model.predict(X), alpha=0.8)
+        return loss + 0.01 * np.abs(model.coef_).sum()
+
+    excess = []
+    for width in (1.0, 0.1):
+        model = DPLinearRegressor(Quantile(0.8, width), solver="cd", **stated).fit(X, Y)
+        excess.append(objective(model) - objective(expected))
+    assert 0 <= excess[1] < 0.2 * excess[0] and excess[1] < 0.05 * 0.1
 
 
 # ---- what keeps the loops ------------------------------------------------------------------------

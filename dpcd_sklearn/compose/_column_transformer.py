@@ -1,7 +1,5 @@
 """scikit-learn's ColumnTransformer, whose layout is public and whose parts share one budget."""
 
-import math
-from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
@@ -13,11 +11,11 @@ from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
 from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
 from ..pipeline._public_facts import first_rows
-from ..plan._private_fit import PrivateFit
+from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..utils._compat import HasMethods, Interval, StrOptions, fit_context
-from ..utils._persons import OF_NEIGHBORING, relation_of
+from ..utils._compat import HasMethods, StrOptions, fit_context
+from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
@@ -129,16 +127,11 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     verbose = False
     random_state = None  # the steps have theirs
 
-    _parameter_constraints = {
+    _parameter_constraints = BUDGET_CONSTRAINTS | {
         "transformers": [list],
-        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
-        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "shares": [StrOptions({"auto"}), dict],
         "remainder": [StrOptions({"drop", "passthrough"}), HasMethods(["fit", "transform"])],
         "verbose_feature_names_out": ["boolean"],
-        "neighboring": OF_NEIGHBORING,
-        "n_public": [None, Interval(Integral, 1, None, closed="left")],
-        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     }
 
     def __init__(
@@ -239,6 +232,10 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         if self.charges_nothing:
             return FitEvent((), *relation_of(self.neighboring))
         return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)
+
+    def _planner(self, n_samples, rows, n_outputs):
+        self._validate_params()
+        return self._pipeline()._planner(n_samples, rows)
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records

@@ -18,6 +18,7 @@ from ..utils._tables import (
     columns_of_words,
     is_date,
     is_identifier,
+    wrapped,
     written,
 )
 from ..utils._typing import Auto, Neighboring
@@ -153,9 +154,9 @@ def private_table_model(
             DPLinearClassifier(classes=[0, 1]),
             epsilon=1.0,
         )
-    Found privately, as part of epsilon: bounds of ['age'], categories of ['ward']. State what is
-    public: it is free. Each row is taken for one person: state neighboring=Persons(k) if a person
-    may have k rows.
+    Found privately, as part of epsilon: bounds of ['age'], categories of ['ward']. State
+    what is public: it is free. Epsilon protects one row: state neighboring=Persons(k) if a
+    person may have k rows.
     """
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         raise TypeError(f"X must be a data frame, whose columns have names, got {type(X).__name__}")
@@ -202,7 +203,7 @@ def private_table_model(
     )
     if verbose:
         shown = {name: value for name, value in options.items() if value != _DEFAULTS[name]}
-        lines = "".join(f"        {name}={value!r},\n" for name, value in shown.items())
+        lines = "".join(wrapped(f"{name}={value!r},", 8) for name, value in shown.items())
         print(written([(_text(steps), names) for names, steps in groups], text, lines), end="")
         print(_found_privately(found, words, model))
     return made
@@ -269,5 +270,5 @@ def _found_privately(found, words, model):
         told.append("bounds of the target")
     text = f"Found privately, as part of epsilon: {', '.join(told)}. " if told else ""
     text += "State what is public: it is free. " if told else ""
-    text += "Each row is taken for one person: state neighboring=Persons(k) if a person may have k "
-    return textwrap.fill(f"{text}rows.", 96)
+    text += "Epsilon protects one row: state neighboring=Persons(k) if a person may have k rows."
+    return textwrap.fill(text, 88)

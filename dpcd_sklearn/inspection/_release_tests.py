@@ -222,7 +222,7 @@ def _scores(problem, w, gradient, smoothness):
     return np.array(
         [
             [
-                penalty.greedy_score(rule, w[k, j], gradient[k, j], smoothness[j], sign)
+                penalty.greedy_score(rule, w[k, j], gradient[k, j], smoothness[j], sign, j)
                 if j < n_penalized
                 else -sign * gradient[k, j] / smoothness[j] ** 0.5
                 for sign in (-1, 1)

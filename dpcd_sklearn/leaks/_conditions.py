@@ -8,6 +8,7 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
+from ..utils._tables import is_identifier
 from ._layouts import density_decides
 from ._learns_nothing import (
     LEARNS_NOTHING,
@@ -96,6 +97,15 @@ def quotes(part):
     return part.short == "OneHotEncoder" and warns and "a warning quotes columns of unknown values"
 
 
+def names_of_persons(part):
+    """Whether X has columns that seem to name persons, and a record is the unit."""
+    units = [one.get("neighboring") for one in part.inside() if one.kind == "private"]
+    if not units or any(getattr(unit, "max_contributions", 1) != 1 for unit in units):
+        return False
+    found = [str(name) for name in part.columns if is_identifier(name)]
+    return found and f"{found} may say whose a row is"
+
+
 # ---- splits -------------------------------------------------------------------------------------
 
 _BY_ROW = {
@@ -103,6 +113,8 @@ _BY_ROW = {
     for name in "KFold LeaveOneOut LeavePOut RepeatedKFold ShuffleSplit TimeSeriesSplit".split()
 }
 _STATED = {"sklearn.model_selection.PredefinedSplit"}
+_BY_PERSON = {"dpcd_sklearn.model_selection.PersonKFold"}
+KNOWN_SPLITS = _BY_ROW | _STATED | _BY_PERSON
 _CROSS_FITS_IF_ASKED = ("ClassifierChain", "RegressorChain")  # cv=None is none
 
 
@@ -135,7 +147,7 @@ def by_groups(part):
 
 def unknown_split(part):
     if part.kind == "splitter":
-        known = part.name in _BY_ROW | _STATED or stratified(part) or by_groups(part)
+        known = part.name in KNOWN_SPLITS or stratified(part) or by_groups(part)
         return not known and "not known to split by row number"
     return False
 
@@ -149,15 +161,25 @@ def own_split(part):
     return "cv='prefit'" if isinstance(cv, str) else "cv lists the folds"
 
 
-def folds_without_n(part):
+def _neighboring_of_folds(part):
+    """List the `neighboring` of models whose folds follow row numbers."""
     if part.kind == "splitter":
-        split, holder = part.name not in _STATED, part.parent
+        split, holder = part.name not in _STATED | _BY_PERSON, part.parent
     else:
         split, holder = _split_by_number(part), part
     if not split or holder is None:
-        return False
-    under = "add_remove" in _relations(holder)
+        return []
+    return [inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"]
+
+
+def folds_without_n(part):
+    under = any(getattr(n, "relation", n) == "add_remove" for n in _neighboring_of_folds(part))
     return under and "folds by row number under neighboring='add_remove'"
+
+
+def folds_through_persons(part):
+    under = any(getattr(n, "max_contributions", 1) is None for n in _neighboring_of_folds(part))
+    return under and "folds by row number under neighboring=Persons()"
 
 
 # ---- meta-estimators ----------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class LeakReport(Sequence[Leak]):
         return f"<p>{html.escape(self._summary())}</p>" + (table if self._leaks else "")
 
 
-def find_leaks(estimator: object) -> LeakReport:
+def find_leaks(estimator: object, X: object = None) -> LeakReport:
     """List what in an object the guarantee of private models does not cover.
 
     A linter: it reads parameters, to any depth, and compares them with a table of rules. It fits
@@ -81,6 +81,8 @@ def find_leaks(estimator: object) -> LeakReport:
         its style; before ``cross_val_score`` and the like ask for the estimator and for the
         splitter that goes into ``cv``. Anything else is no error, but a note. Candidates that a
         search lists are looked at as well; distributions are not.
+    X : data frame, default=None
+        Its columns' names alone are looked at, for those that may name persons.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def find_leaks(estimator: object) -> LeakReport:
     0
     """
     name = guarded(lambda: str(type(estimator).__name__), "object")
-    return LeakReport(name, leaks_of(estimator))
+    return LeakReport(name, leaks_of(estimator, getattr(X, "columns", ())))
 
 
 __all__ = ["Leak", "LeakReport", "find_leaks"]

@@ -107,6 +107,7 @@ class Part:
     parts: list = field(default_factory=list)
     cut: bool = False  # of a root: not all was looked at
     dense: bool | None = None  # of a root: whether X is, where there is one
+    columns: tuple = ()  # of a root: names of the columns of X
 
     def __post_init__(self):
         self.name = guarded(lambda: full_name(type(self.value)), "an object")

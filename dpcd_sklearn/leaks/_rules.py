@@ -21,6 +21,7 @@ from ._conditions import (
     draws_lazily,
     early_stopping,
     failed_fits,
+    folds_through_persons,
     folds_without_n,
     for_tests,
     is_infinite,
@@ -28,6 +29,7 @@ from ._conditions import (
     layout_by_density,
     layout_by_density_of_sparse,
     learns,
+    names_of_persons,
     not_private,
     one_versus,
     own_function,
@@ -95,20 +97,24 @@ class Rule:
         yield Leak(part.where, self.severity, self.name, what, self.why, instead)
 
 
-def leaks_of(estimator):
+def leaks_of(estimator, columns=()):
     """All that the rules find in an object, in the order of its parts.
 
     Parameters
     ----------
     estimator : object
         Anything; it is neither fitted nor changed.
+    columns : iterable of names
+        Those of X.
 
     Returns
     -------
     list of Leak
     """
     found = []
-    for part in tree_of(estimator).inside():
+    root = tree_of(estimator)
+    root.columns = tuple(columns)
+    for part in root.inside():
         found += [leak for rule in RULES for leak in rule.leaks(part)]
         for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
             before = {leak.rule for rule in RULES for leak in rule.leaks(owner)}
@@ -143,6 +149,7 @@ def refuse_leaks(estimator, dense=None):
 # ---- the table ----------------------------------------------------------------------------------
 
 _KFOLD = "cv=KFold(...): folds by row number"
+_BY_PERSON = "cv=model_selection.PersonKFold(...), with groups=ids: an id decides its own fold"
 _DENSE = (
     "dpcd_sklearn.compose.make_private_column_transformer, sparse_threshold=0, or a dense X and "
     "steps that are known to put out dense arrays"
@@ -200,7 +207,7 @@ RULES = (
         "void",
         by_groups,
         "The fold of a record follows the groups of all: one changed group moves many records.",
-        f"{_KFOLD}; PredefinedSplit if the groups are public",
+        f"{_BY_PERSON}; PredefinedSplit if the groups are public",
     ),
     Rule(
         "folds by row number under add_remove",
@@ -208,6 +215,14 @@ RULES = (
         folds_without_n,
         "Without one record the rows after it have other numbers, hence other folds.",
         "neighboring='replace_one', or PredefinedSplit by a public key of each record",
+    ),
+    Rule(
+        "folds by row number of persons",
+        "void",
+        folds_through_persons,
+        "Records of one person lie in several folds, and how many they are moves all rows after "
+        "them.",
+        _BY_PERSON,
     ),
     Rule(
         "bootstrap",
@@ -368,6 +383,13 @@ RULES = (
         lambda part: uncounted(part, several=False),
         "One fit is private; nobody counts the next one.",
         "accountant=PrivacyAccountant(epsilon, delta)",
+    ),
+    Rule(
+        "rows of persons",
+        "note",
+        names_of_persons,
+        "If a person has several rows, a guarantee for one row is weaker than one for the person.",
+        "neighboring=Persons() and fit(X, y, groups=ids), without that column in X",
     ),
     Rule(
         "a ledger for tests",

@@ -1,16 +1,15 @@
 """Which values the estimators' parameters take: a table for scikit-learn's validation."""
 
-import math
 from numbers import Integral, Real
 
 import numpy as np
 
 from ..losses import ABSENT
-from ..penalties import CONSTRAINTS, PENALTIES, Box
+from ..penalties import CONSTRAINTS, SEPARABLE, Box, StatedPenalty
+from ..plan._private_fit import BUDGET_CONSTRAINTS
 from ..plan._solver import Solver
 from ..solvers._choice import SOLVERS
-from ..utils._compat import HasMethods, Interval, StrOptions
-from ..utils._persons import OF_NEIGHBORING
+from ..utils._compat import Interval, StrOptions
 from ..utils._reproducible_noise import ReproducibleNoise
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
@@ -18,14 +17,9 @@ _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _AUTO_OR_POSITIVE = [StrOptions({"auto"}), *_POSITIVE]
 SEVERAL = [list, tuple, np.ndarray]
 _COUNT = [Interval(Integral, 1, None, closed="left")]
-_COUNT_OR_NONE = [None, *_COUNT]
 
 # Parameters of every estimator.
-COMMON = {
-    "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
-    "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-    "neighboring": OF_NEIGHBORING,
-    "n_public": _COUNT_OR_NONE,
+COMMON = BUDGET_CONSTRAINTS | {
     "clip": _AUTO_OR_POSITIVE,
     "max_iter": _AUTO_OR_POSITIVE,
     "solver": [StrOptions({"auto", *SOLVERS}), Solver],
@@ -38,14 +32,13 @@ COMMON = {
     "coef_path": ["boolean"],
     "warm_start": ["boolean"],
     "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
-    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
     "random_state": ["random_state", ReproducibleNoise],
     "n_threads": _COUNT,
 }
 
 # Parameters of the generic estimators, and of some of the presets.
 GENERIC = {
-    "penalty": [None, StrOptions(set(PENALTIES) - {Box.word}), Box, list, tuple],
+    "penalty": [None, StrOptions(SEPARABLE - {Box.word}), StatedPenalty, list, tuple],
     "alpha": [*_NOT_NEGATIVE, StrOptions({"auto"}), *SEVERAL],
     "l1_ratio": [Interval(Real, 0, 1, closed="both"), *SEVERAL],
     "constraint": [None, StrOptions(set(CONSTRAINTS)), *CONSTRAINTS.values()],

@@ -21,8 +21,8 @@ _LEFT_OUT = {
 }
 
 
-def _parameters_of(preset, **own):
-    """An ``__init__`` with the parameters of a preset, these in front, and `cv`."""
+def parameters_of(preset, left_out, **own):
+    """An ``__init__`` with parameters of its own, and those of a preset but these."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     first, *theirs = inspect.signature(preset.__init__).parameters.values()
     ours = [
@@ -31,9 +31,8 @@ def _parameters_of(preset, **own):
         )
         for i, (name, value) in enumerate(own.items())
     ]
-    theirs = [each for each in theirs if each.name not in _LEFT_OUT]
-    cv = inspect.Parameter("cv", keyword, default=None)
-    signature = inspect.Signature([first, *ours, *theirs, cv])
+    theirs = [each for each in theirs if each.name not in left_out]
+    signature = inspect.Signature([first, *ours, *theirs])
 
     def __init__(self, *args, **params):  # noqa: N807
         bound = signature.bind(self, *args, **params)
@@ -99,7 +98,7 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
         "alphas": _STRENGTHS,
         "cv": ["cv_object"],
     }
-    __init__ = _parameters_of(DPLassoCD, alphas="auto")
+    __init__ = parameters_of(DPLassoCD, _LEFT_OUT, alphas="auto", cv=None)
     alpha = property(lambda self: self.alphas)
 
 
@@ -140,7 +139,7 @@ class DPElasticNetCV(DPLassoCV):
     """
 
     penalty = "elasticnet"
-    __init__ = _parameters_of(DPLassoCD, alphas="auto", l1_ratio=0.5)
+    __init__ = parameters_of(DPLassoCD, _LEFT_OUT, alphas="auto", l1_ratio=0.5, cv=None)
 
     def _plain(self):
         ratio = getattr(self, "l1_ratio_", self.l1_ratio)
@@ -188,7 +187,7 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
         "alphas": _STRENGTHS,
         "cv": ["cv_object"],
     }
-    __init__ = _parameters_of(DPRidgeSkGD, alphas="auto")
+    __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT, alphas="auto", cv=None)
     alpha = property(lambda self: self.alphas)
 
 
@@ -270,6 +269,6 @@ class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
         "l1_ratios": SEVERAL,
         "cv": ["cv_object"],
     }
-    __init__ = _parameters_of(DPLogisticGCD, Cs="auto", l1_ratios=(0.0,))
+    __init__ = parameters_of(DPLogisticGCD, _LEFT_OUT, Cs="auto", l1_ratios=(0.0,), cv=None)
     C = property(lambda self: self.Cs)
     l1_ratio = property(lambda self: self.l1_ratios)

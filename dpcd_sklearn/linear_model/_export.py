@@ -5,12 +5,22 @@ from copy import deepcopy
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    GammaRegressor,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._public import check_bounds
 from ..utils._typing import Bounds
-from ._prediction import margins_of_model, within
+from ._prediction import exponential, margins_of_model, within
 
 _FITTED = ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "classes_")
 
@@ -41,7 +51,9 @@ class Exported:
         estimator : object
             Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
             `l1_ratio`. DPLinearClassifier gives LogisticRegression, DPLinearRegressor ElasticNet
-            for squared loss with an "l1", "l2" or "elasticnet" penalty, else LinearRegression.
+            for squared loss with an "l1", "l2" or "elasticnet" penalty, TweedieRegressor for
+            "poisson", "gamma" and "tweedie", QuantileRegressor for "quantile", else
+            LinearRegression.
             Parameters that have no counterpart stand at scikit-learn's defaults.
         """
         check_is_fitted(self, "coef_")
@@ -150,6 +162,28 @@ class ClippedLinearRegression(_ClippedRegressor, LinearRegression):
     """LinearRegression whose predictions are clipped as those of the private model it is of."""
 
 
+class ClippedQuantileRegressor(_ClippedRegressor, QuantileRegressor):
+    """QuantileRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class _ClippedMean(_Clipped):
+    def predict(self, X):
+        found = exponential(margins_of_model(self, X))
+        return within(found, getattr(self, "prediction_bounds_", None))
+
+
+class ClippedTweedieRegressor(_ClippedMean, TweedieRegressor):
+    """TweedieRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedPoissonRegressor(_ClippedMean, PoissonRegressor):
+    """PoissonRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedGammaRegressor(_ClippedMean, GammaRegressor):
+    """GammaRegressor whose predictions are clipped as those of the private model it is of."""
+
+
 class ClippedRidge(_ClippedRegressor, Ridge):
     """Ridge whose predictions are clipped as those of the private model that it is of."""
 
@@ -166,5 +200,9 @@ _CLIPPED = {
     Lasso: ClippedLasso,
     LinearRegression: ClippedLinearRegression,
     LogisticRegression: ClippedLogisticRegression,
+    PoissonRegressor: ClippedPoissonRegressor,
+    GammaRegressor: ClippedGammaRegressor,
+    TweedieRegressor: ClippedTweedieRegressor,
+    QuantileRegressor: ClippedQuantileRegressor,
     Ridge: ClippedRidge,
 }

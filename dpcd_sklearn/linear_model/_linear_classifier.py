@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
-from ..penalties import Box, L1Ball, L2Ball
+from ..penalties import L1Ball, L2Ball, StatedPenalty
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
@@ -59,10 +59,12 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         clip and one noisy gradient for all of them together; of two classes it is "logistic".
         "auto", in scikit-learn's words "log_loss", follows the number of classes, as
         LogisticRegression does.
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box, list or None, default=None
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, object, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
+        leave, [0, inf) ("nonnegative"). Objects of `dpcd_sklearn.penalties` are ``Box(lo, hi)``, of
+        other bounds, ``Monotonic(signs)``, an elastic net of coefficients with stated signs, and
+        ``GroupLasso(groups)``, which has a strength too.
         None is none: short descents and what is kept of them hold coefficients already. A list of
         "l1", "l2" and "elasticnet" is chosen from.
     alpha : float, list of floats or "auto", default=0.0001
@@ -234,7 +236,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         self,
         loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
         *,
-        penalty: str | Box | None = None,
+        penalty: str | StatedPenalty | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,

@@ -2,10 +2,15 @@
 
 from typing import Literal
 
-from sklearn.linear_model import ElasticNet, LinearRegression
+from sklearn.linear_model import (
+    ElasticNet,
+    LinearRegression,
+    QuantileRegressor,
+    TweedieRegressor,
+)
 
-from ..losses import Huber, losses_for
-from ..penalties import Box, L1Ball, L2Ball
+from ..losses import STATED_LOSSES, Huber, Quantile, Tweedie, loss_of, losses_for
+from ..penalties import L1Ball, L2Ball, StatedPenalty
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
@@ -50,14 +55,21 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
 
     Parameters
     ----------
-    loss : {"squared", "squared_error", "huber"} or Huber, default="squared"
+    loss : str, Huber, Tweedie or Quantile of `dpcd_sklearn.losses`, default="squared"
         Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
-        up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)`` of
-        `dpcd_sklearn.losses`, in the units of the target).
-    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, Box, list or None, default=None
+        up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)``, in
+        the units of the target); or the pinball loss, smoothed ("quantile", which has the median,
+        or ``Quantile(quantile, width)``). Of targets >= 0 half the unit deviance of exp(margin):
+        "poisson", "gamma" (of targets > 0), "tweedie", which has the power 1.5, or
+        ``Tweedie(power)``. Those predict within `target_bounds`, the upper one of which is looked
+        for where it is not stated, and are for one target; with a power above 1 a lower bound
+        below a thousandth of the upper one is raised to that.
+    penalty : {"l1", "l2", "elasticnet", "nonnegative"}, object, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
-        leave, [0, inf) ("nonnegative") or those of ``Box(lo, hi)`` of `dpcd_sklearn.penalties`.
+        leave, [0, inf) ("nonnegative"). Objects of `dpcd_sklearn.penalties` are ``Box(lo, hi)``, of
+        other bounds, ``Monotonic(signs)``, an elastic net of coefficients with stated signs, and
+        ``GroupLasso(groups)``, which has a strength too.
         None is none, as in LinearRegression. A list of "l1", "l2" and "elasticnet" is chosen from.
     alpha : float, list of floats or "auto", default=0.0001
         Strength of "l1", "l2" and "elasticnet", in [0, inf): that of scikit-learn's
@@ -194,14 +206,14 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
     _parameter_constraints = (
         PrivateRegressor._parameter_constraints
         | GENERIC
-        | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), Huber]}
+        | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), *STATED_LOSSES]}
     )
 
     def __init__(
         self,
-        loss: Literal["squared", "squared_error", "huber"] | Huber = "squared",
+        loss: str | Huber | Tweedie | Quantile = "squared",
         *,
-        penalty: str | Box | None = None,
+        penalty: str | StatedPenalty | None = None,
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
@@ -258,7 +270,15 @@ class DPLinearRegressor(InferenceMixin, PrivateRegressor):
         share = getattr(self, "l1_ratio_", self.l1_ratio)
         word = getattr(self, "penalty_", self._penalty_word)
         share = {"l1": 1.0, "l2": 0.0, "elasticnet": share}.get(word)
-        if self._loss_word != "squared" or share is None or self.constraint is not None:
+        loss, stated = loss_of(self._loss_word, self.loss)
+        common = {"alpha": self._strength if self.penalty else 0.0}
+        common["fit_intercept"] = self.fit_intercept
+        if loss.twin == "tweedie":
+            plain = TweedieRegressor(power=stated.power, link="log", **common)
+            return plain.fit([[0.0]], [1.0])  # it keeps its loss, and no record
+        if loss.twin == "pinball":
+            return QuantileRegressor(quantile=stated.quantile, **common)
+        if loss.name != "squared" or share is None or self.constraint is not None:
             positive = self.penalty == "nonnegative"
             return LinearRegression(fit_intercept=self.fit_intercept, positive=positive)
         plain = ElasticNet(self._strength, l1_ratio=share, fit_intercept=self.fit_intercept)

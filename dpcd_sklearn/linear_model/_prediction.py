@@ -22,6 +22,7 @@ from ..utils._tiles import row_tiles
 _HALF = 540
 # Above the least number that the losses' exponential gives, exp(-708): below lies zero.
 _LEAST = 3.4e-308
+_LARGEST_EXPONENT = 709.78
 
 
 def margins_of_model(model, X):
@@ -35,6 +36,13 @@ def margins_of_model(model, X):
     bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", 1)
     margins = margins_of(X, coef, model.intercept_, bounds, n_threads)
     return margins[:, 0] if margins.shape[1] == 1 else margins
+
+
+@np.errstate(all="ignore")  # a floating point warning would tell about the records
+def exponential(margins):
+    """exp(margin), the same bits whatever else is in the batch; no more than the largest number."""
+    found = elementwise(math.exp, np.minimum(margins, _LARGEST_EXPONENT))
+    return np.where(np.isnan(margins), np.nan, found)
 
 
 def within(predictions, bounds):

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import UnknownScaleWarning
 from ..losses import SYNONYMS, stated_loss
+from ..penalties import StatedPenalty
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
 from ..plan._margin_length import with_length
@@ -142,6 +143,10 @@ class PrivateLinearModel(
     def _finds_target(self):
         """Whether bounds of the target are to be found."""
         return False
+
+    def _without_noise(self, plan, records):
+        """The plan of a fit without noise, of which a loss may look at the records."""
+        return plan
 
     def _scale_target(self, y, request):
         """The target as the loss takes it; after the charge."""
@@ -280,10 +285,11 @@ class PrivateLinearModel(
         facts["columns"] = getattr(self, "feature_names_in_", None)
         plan = self._shown(self._plan(*shape, n_outputs, **facts))
         self._refuse_unprotected_charge()
-        known = start = self._start(plan, shape[1])
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
+            plan = self._without_noise(plan, records)
             plan = plan.over_records(records.weighted())
+        known = start = self._start(plan, shape[1])
         self._warn_before_charge(plan.request.budget)
         self._warn_of_unused_alpha()
         self._warn_of_unknown_scales(plan.request)
@@ -309,6 +315,8 @@ class PrivateLinearModel(
         if plan.part_of("outside") is not None:
             self._outside = outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)
+        if plan.request.mean_share:
+            plan, start = self._start_at_mean(plan, receipt, scaled, key)
         if plan.request.counts_share:
             known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))
@@ -422,6 +430,7 @@ class PrivateLinearModel(
             solver=stated_solver(self),
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),
+            by_column=self._by_column(n_features, columns),
             constraint=ball_of(self.constraint),
             strength=self._beside_mean_loss(self._strength, budget.n),
             strengths=candidates(self, budget.n) if budget.private else (),
@@ -437,6 +446,12 @@ class PrivateLinearModel(
             **{"sparse": False, "in_arrays": True} | facts,
         )
         return plan_of(request).planned(n_samples)
+
+    def _by_column(self, n_features, columns):
+        """Return signs or groups of columns that a penalty states, if it is an object."""
+        if not isinstance(self.penalty, StatedPenalty):
+            return None
+        return self.penalty.by_column(n_features, None if columns is None else list(columns))
 
     def _set_released(self, plan, solution, dtype):
         coef, intercept = plan.to_original(solution.coef, dtype)

@@ -1,21 +1,28 @@
 """The base of private regressors: a target with public bounds, and predictions."""
 
 from abc import ABCMeta
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import r2_score
+from sklearn.metrics import d2_tweedie_score, r2_score
 
+from ..losses import loss_of
+from ..plan._target_mean import found_mean
 from ..utils._input import check_finite_target, read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike
 from ..utils._warnings import warn
 from ._constraints import REGRESSION, of
-from ._prediction import margins_of_model, within
+from ._prediction import exponential, margins_of_model, within
 from ._private_linear_model import PrivateLinearModel
+
+# Without noise a log link is followed from so many times less than the least positive target to so
+# many times more than the largest one.
+_ROOM = 8.0
 
 
 class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
@@ -30,7 +37,20 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         REGRESSION, "target_bounds"
     )
 
+    @property
+    def _log_link(self):
+        """The power of a loss with a log link, or None."""
+        loss, stated = loss_of(self._loss_word, self.loss)
+        return stated.power if loss.has_log_link else None
+
     def _loss(self, n_outputs, target_half_width):
+        if self._log_link is not None:
+            if np.isinf(self.epsilon):
+                return super()._loss(1, (0.0, np.inf))
+            bounds = 0.0, float(target_half_width)
+            if self.target_bounds is not None:
+                bounds = tuple(float(end[0]) for end in self._stated_target_bounds(1))
+            return super()._loss(1, bounds)
         if n_outputs == 1:
             return super()._loss(n_outputs, target_half_width)
         return tuple(super(PrivateRegressor, self)._loss(1, float(w)) for w in target_half_width)
@@ -39,6 +59,9 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return n_outputs
 
     def _scaling_of_target(self, n_outputs):
+        if self._log_link is not None:
+            self._check_range_of_link(n_outputs)
+            return 0.0, 1.0
         if n_outputs == 1:
             return self._scaling_of_one(0, 1)
         scales = [self._scaling_of_one(k, n_outputs) for k in range(n_outputs)]
@@ -61,6 +84,47 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
             return 0.0, 1.0
         return float(center), float(half_width)
 
+    def _check_range_of_link(self, n_outputs):
+        """Refuse several targets, and bounds that a log link can't reach."""
+        if n_outputs > 1:
+            raise ValueError(f"loss={self.loss!r} is for one target; fit a model a target")
+        if self.target_bounds is None:
+            return
+        lo, hi = (float(end[0]) for end in self._stated_target_bounds(1))
+        if not 0 <= lo < hi:
+            raise ValueError(
+                f"target_bounds ({lo:g}, {hi:g}) of loss={self.loss!r}, which predicts "
+                "exp(margin), must have 0 <= lo < hi"
+            )
+
+    def _without_noise(self, plan, records):
+        if self._log_link is None:
+            return plan
+        if not plan.request.in_arrays:
+            raise ValueError(
+                f"loss={self.loss!r} with epsilon=inf needs records as arrays in memory"
+            )
+        y = records.arrays()[1].astype(np.float64)
+        mean, largest = float(y.mean()) or 1.0, float(y.max()) or 1.0
+        least = float(y[y > 0].min(initial=largest)) / _ROOM * (self._log_link > 1)
+        loss = type(plan.request.loss)(self._log_link, mean, least, _ROOM * largest)
+        return plan.with_loss(loss.bounded())
+
+    def _start(self, plan, n_features):
+        if (start := super()._start(plan, n_features)) is None and self._log_link is not None:
+            return self._start_at(plan.request)
+        return start
+
+    def _start_at(self, request):
+        """The model of a mean alone."""
+        intercept = np.full(1, np.log(request.loss.mean) if request.fit_intercept else 0.0)
+        return np.zeros((1, request.n_features)), intercept
+
+    def _start_at_mean(self, plan, receipt, records, key):
+        """The plan in units of the released mean, and where it starts."""
+        plan = plan.with_loss(plan.request.loss.around(found_mean(plan, receipt, records, key)))
+        return plan, self._start_at(plan.request)
+
     def _finds_target(self):
         return self.target_bounds is None
 
@@ -70,6 +134,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _bounds_of_target(self, request):
         """Bounds of the target, stated or found; None if it is neither."""
+        if request.has_log_link:
+            return request.loss.low, request.loss.high
         if request.target_search.n_choices:
             center, half_width = request.target_center, request.target_half_width
             bounds = np.atleast_1d(center - half_width), np.atleast_1d(center + half_width)
@@ -91,6 +157,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         if y.dtype.kind == "f" and y.dtype.itemsize > 8:
             y = y.astype(np.float64)
         check_finite_target(y)  # of objects and long doubles, only now
+        if (power := self._log_link) is not None and y.size:
+            least = "> 0" if power == 2 else ">= 0"
+            if y.min() < 0 or (power == 2 and y.min() == 0):
+                raise ValueError(f"loss={self.loss!r} needs targets {least}, and y has others")
         if y.ndim == 1:
             return y, 1
         if y.shape[1] == 1:
@@ -121,9 +191,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the target.
 
-        Features are clipped as they were in the fit, to `feature_bounds_`, and predictions to the
-        target's bounds, `target_bounds_`, stated or found. Without noise nothing is clipped; what
-        would overflow is the largest finite number.
+        Losses with a log link predict exp(margin), the mean of the target. Features are clipped as
+        they were in the fit, to `feature_bounds_`, and predictions to the target's bounds,
+        `target_bounds_`, stated or found. Without noise nothing is clipped; what would overflow is
+        the largest finite number.
 
         Parameters
         ----------
@@ -134,6 +205,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         found = margins_of_model(self, X)  # first: it says when the model is not fitted
+        if self._log_link is not None:
+            found = exponential(found)
         return given_back(within(found, self._prediction_bounds), X)
 
     @property
@@ -142,7 +215,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return None if np.isinf(self.privacy_spent_.epsilon) else self.target_bounds_
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """R² of the predictions on these records, not private.
+        """R² of the predictions on these records, or D² of a loss with a log link; not private.
 
         Parameters
         ----------
@@ -157,6 +230,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         self._warn_of_score()
         found, y, sample_weight = self.predict(on_host(X)), on_host(y), on_host(sample_weight)
         name = "y or sample_weight"
+        if (power := self._log_link) is not None:
+            found = np.maximum(found, np.finfo(np.float64).tiny)
+            score = partial(d2_tweedie_score, power=power)
+            return read_input(score, y, found, sample_weight=sample_weight, name=name)
         return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)
 
     def __sklearn_tags__(self):

@@ -51,6 +51,21 @@ TEXTS = {
     "alpha_": """\
     alpha_, penalty_, l1_ratio_ : float, str, float
         What was chosen, where several were stated. Released.""",
+    "privacy_of_means": """\
+    **Privacy**
+
+    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
+      delta)-differentially private under the `neighboring` relation; all iterates, and what is
+      released before the first one, could be published at the same cost.
+    - Neighbours: data sets that differ in one record, a row of X with its target and weight
+      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
+      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
+    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
+      and bounds; running time and memory; scores on training records; errors about NaN, infinite
+      values, shapes and targets that the loss does not have.
+    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
+    - Ledger: one entry for each fit with an `accountant`, written before a record is used.""",
     "privacy_of_choices": """\
     **Privacy**
 
@@ -294,3 +309,17 @@ _ATTRIBUTES_OF_CHOICES = (
 )  # fmt: skip
 TEXTS["parameters_of_choices"] = "\n".join(TEXTS[name] for name in _PARAMETERS_OF_CHOICES)
 TEXTS["attributes_of_choices"] = "\n".join(TEXTS[name] for name in _ATTRIBUTES_OF_CHOICES)
+# Blocks of the regressors of means and quantiles.
+TEXTS["solver_of_means"] = f"""\
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own.
+
+{TEXTS["words_of_presets"]}"""
+_PARAMETERS_OF_MEANS = [*_PARAMETERS_OF_CHOICES, "max_iter", "coef_path", "warm_start"]
+_PARAMETERS_OF_MEANS.insert(2, "solver_of_means")
+TEXTS["parameters_of_means"] = "\n".join(
+    TEXTS[name] for name in _PARAMETERS_OF_MEANS if name not in ("positive", "cv")
+)
+TEXTS["attributes_of_means"] = "\n".join(
+    TEXTS[name] for name in _ATTRIBUTES_OF_CHOICES if name not in ("alpha_", "strength_path_")
+)

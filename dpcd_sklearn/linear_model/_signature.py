@@ -29,8 +29,8 @@ def short_signature(cls):
 
 _THEMES = {
     "Start with": "alpha alphas C Cs epsilon feature_bounds target_bounds classes accountant",
-    "The model": "loss penalty l1_ratio l1_ratios constraint fit_intercept penalize_intercept "
-    "positive class_weight unknown_label",
+    "The model": "loss quantile width penalty l1_ratio l1_ratios constraint fit_intercept "
+    "penalize_intercept positive class_weight unknown_label",
     "The guarantee": "delta neighboring n_public",
     "Public facts": "feature_scale row_norm_bound",
     "The algorithm": "solver sampling block_size rule clip max_iter tol cv warm_start",

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import ElasticNetCV, LogisticRegressionCV, RidgeCV
 from sklearn.model_selection import GridSearchCV
 
+from ..penalties import GroupLasso
 from ..plan._strengths import LEAST_SIGNAL, Strength
 from ..utils._public import check_real
 from ..utils._warnings import warn
@@ -62,7 +63,8 @@ class WithStrength:
         return getattr(self, f"{self._strength_name}_", self._usual_strength)
 
     def _warn_of_unused_alpha(self):
-        if self._penalty_word in WITH_STRENGTH or self.alpha in (0, _DEFAULT_ALPHA):
+        has_strength = self._penalty_word in (*WITH_STRENGTH, GroupLasso.word)
+        if has_strength or self.alpha in (0, _DEFAULT_ALPHA):
             return
         warn(
             f"alpha={self.alpha!r} is not used: penalty={self.penalty!r} has no strength. Write "
@@ -141,7 +143,7 @@ def _chooses(words, strengths, ratios):
     """Whether these values of penalty, strength and l1_ratio are several candidates."""
     if len(words) > 1 or len(strengths) > 1 or strengths == ["auto"]:
         return True
-    return len(ratios) > 1 and words == ["elasticnet"]
+    return len(ratios) > 1 and getattr(words[0], "word", words[0]) == "elasticnet"
 
 
 def can_choose(model, *, columns=False):

@@ -16,5 +16,6 @@ cdef class Iterate:
 
     cdef double step_size(self) noexcept nogil
     cdef double moved(self, Py_ssize_t k, double direction, double step_size) noexcept nogil
+    cdef void move_all(self, const double[::1] direction, double step_size) noexcept nogil
     cdef void set(self, Py_ssize_t k, double value) noexcept nogil
     cdef int tick(self) except -1 nogil

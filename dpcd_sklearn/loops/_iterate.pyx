@@ -43,7 +43,7 @@ cdef class Iterate:
         cdef Py_ssize_t k
         for k in range(size):
             if k % self.n_coordinates < self._n_penalized:
-                self.w[k] = self._penalty.prox(self.w[k], step)
+                self.w[k] = self._penalty.prox(k % self.n_coordinates, self.w[k], step)
 
     # ---- one update: moved and set for every coordinate, then tick ----
 
@@ -58,7 +58,17 @@ cdef class Iterate:
         cdef Py_ssize_t j = k % self.n_coordinates
         cdef double step = step_size / self._smoothness[j]
         cdef double w = self.w[k] - step * direction
-        return self._penalty.prox(w, step) if j < self._n_penalized else w
+        return self._penalty.prox(j, w, step) if j < self._n_penalized else w
+
+    cdef void move_all(self, const double[::1] direction, double step_size) noexcept nogil:
+        """Move every coordinate: w <- prox(w - step_size M^-1 direction)."""
+        cdef Py_ssize_t k
+        for k in range(self.w.shape[0]):
+            self.set(k, self.w[k] - step_size / self._smoothness[k % self.n_coordinates]
+                     * direction[k])
+        for k in range(self.w.shape[0] // self.n_coordinates):
+            self._penalty.prox_all(&self.w[k * self.n_coordinates], &self._smoothness[0],
+                                   step_size, self._n_penalized)
 
     cdef void set(self, Py_ssize_t k, double value) noexcept nogil:
         if self._averages:  # it gains w_k times the weight of the updates it stood still

@@ -18,7 +18,6 @@ import math
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ..penalties import ElasticNet
 from ._covariance import NewtonWalk
 from ._margins import shares_of_bound
 from ._problem import Solution, Tail
@@ -96,7 +95,7 @@ class _Path:
             return coef
         coef[:] = problem.start.reshape(coef.shape)
         for row in coef:
-            row[:n] = [problem.penalty.proximal(w, 0.0) for w in row[:n]]
+            row[:n] = [problem.penalty.proximal(w, 0.0, j) for j, w in enumerate(row[:n])]
         return coef
 
     def _whole(self, curvature):
@@ -195,7 +194,7 @@ class _Path:
         Other penalties than squares know outputs alone, which share the steepest curvature then.
         """
         penalty, n = self._problem.penalty, self._problem.n_penalized
-        if isinstance(penalty, ElasticNet) and penalty.l1 == 0 and not penalty.positive:
+        if penalty.is_smooth:
             models = []
             for share, start, slope in zip(shares, axes.T @ point, axes.T @ gradient, strict=True):
                 quadratic = share * self._quadratic

@@ -42,7 +42,7 @@ def minimise(double[:, ::1] P, const double[::1] b, Penalty penalty, Py_ssize_t 
             for j in range(d):
                 target = w[j] + rest[j] / P[j, j]
                 if j < n_penalized:
-                    target = penalty.prox(target, 1.0 / P[j, j])
+                    target = penalty.prox(j, target, 1.0 / P[j, j])
                 move = target - w[j]
                 if move != 0.0:
                     w[j] = target

@@ -44,7 +44,7 @@ cdef class _Path(Iterate):
 
     def advance(self, count):
         cdef Py_ssize_t _t, k, n_updates = count
-        cdef double step, momentum = self._momentum
+        cdef double momentum = self._momentum
         cdef bint paid = True
         with nogil:
             for _t in range(n_updates):
@@ -54,11 +54,10 @@ cdef class _Path(Iterate):
                     paid = False
                     break
                 # 2. a proximal step along the heavy ball's velocity
-                step = self.step_size()
                 for k in range(self.w.shape[0]):
                     self._velocity[k] = (momentum * self._velocity[k]
                                          + (1.0 - momentum) * self._gradient[k])
-                    self.set(k, self.moved(k, self._velocity[k], step))
+                self.move_all(self._velocity, self.step_size())
                 self.tick()
         if not paid:
             raise refused()

@@ -46,7 +46,6 @@ cdef class _Path(Iterate):
 
     def advance(self, count):
         cdef Py_ssize_t _t, k, n_updates = count
-        cdef double step
         cdef bint paid = True
         with nogil:
             for _t in range(n_updates):
@@ -64,9 +63,9 @@ cdef class _Path(Iterate):
                     paid = False
                     break
                 # 3. a proximal step
-                step = self.step_size()
                 for k in range(self.w.shape[0]):
-                    self.set(k, self.moved(k, self._change[k] + self._full[k], step))
+                    self._change[k] += self._full[k]
+                self.move_all(self._change, self.step_size())
                 self.tick()
         if not paid:
             raise refused()

@@ -3,13 +3,20 @@
 from ._huber import HuberLoss
 from ._logistic import LogisticLoss
 from ._multinomial import MultinomialLoss
+from ._quantile import QuantileLoss
 from ._squared import SquaredLoss
 from ._stated import Huber as Huber
+from ._stated import Quantile as Quantile
+from ._stated import Tweedie as Tweedie
+from ._tweedie import TweedieLoss
 
-LOSSES = {loss.name: loss for loss in (SquaredLoss, HuberLoss, LogisticLoss, MultinomialLoss)}
+_ALL = (SquaredLoss, HuberLoss, TweedieLoss, QuantileLoss, LogisticLoss, MultinomialLoss)
+LOSSES = {loss.name: loss for loss in _ALL}
 
-# Losses that users state as objects, which have a parameter; the word stands for its default.
-STATED_LOSSES = {"huber": Huber}
+# Losses that users state as objects, which have a parameter, and the words for some of these.
+STATED_LOSSES = (Huber, Tweedie, Quantile)
+_OBJECTS = {loss.word: loss() for loss in STATED_LOSSES}
+_OBJECTS |= {"poisson": Tweedie(1.0), "gamma": Tweedie(2.0)}
 
 # scikit-learn's words for what is here, and what to use in place of what is not.
 SYNONYMS = {"squared_error": "squared", "log_loss": "auto"}
@@ -18,19 +25,27 @@ _RESIDUALS = 'loss="huber", which bounds what an outlier weighs'
 ABSENT = {
     **dict.fromkeys(("hinge", "squared_hinge", "modified_huber", "perceptron"), _MARGINS),
     **dict.fromkeys(("epsilon_insensitive", "squared_epsilon_insensitive"), _RESIDUALS),
-    **dict.fromkeys(("absolute_error", "quantile", "poisson"), _RESIDUALS),
+    **dict.fromkeys(("absolute_error",), 'loss="quantile", whose default is the median'),
 }
 
 
 def losses_for(task):
-    """Names of the losses for "regression" or "classification"."""
-    return {name for name, loss in LOSSES.items() if loss.task == task}
+    """Words for the losses of "regression" or "classification"."""
+    words = {name for name, loss in LOSSES.items() if loss.task == task}
+    return words | set(_OBJECTS) if task == "regression" else words
+
+
+def loss_of(word, stated):
+    """The class of the loss that an estimator states, and the object that has its parameters."""
+    stated = _OBJECTS.get(word) if isinstance(stated, str) else stated
+    word = stated.word if stated is not None else word
+    if word == "tweedie" and stated.power == 0:
+        return SquaredLoss, None
+    return LOSSES[word], stated
 
 
 def stated_loss(word, stated, target_half_width):
     """The loss for what an estimator states, of a target divided by `target_half_width`."""
-    if word in STATED_LOSSES and isinstance(stated, str):
-        stated = STATED_LOSSES[word]()
-    elif word in STATED_LOSSES:
-        stated = stated.plain()
-    return LOSSES[word].of(stated, target_half_width)
+    loss, stated = loss_of(word, stated)
+    stated = stated and stated.plain()
+    return loss.of(stated, target_half_width)

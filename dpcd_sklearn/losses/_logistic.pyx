@@ -11,6 +11,7 @@ cdef class LogisticLoss(Loss):
 
     name = "logistic"
     task = "classification"
+    twin = "logistic"
     curvature = 0.25
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

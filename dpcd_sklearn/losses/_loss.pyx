@@ -21,16 +21,32 @@ cdef class Loss:
         Whether a record has one margin for each output, and the loss mixes them.
     zero_sum : bool
         Whether derivatives add up to zero over outputs: a softmax does not see a shift of all.
+    unit : float
+        By what the loss that users state was divided, beside the square of the target's unit.
+    has_log_link : bool
+        Whether predictions are exp(margin); the target is not scaled then, and the loss has a
+        public range ``low``, ``high`` of it and a ``mean``.
+    has_known_errors : bool
+        Whether released numbers tell how far coefficients are from those of all records, which an
+        inference and a choice among strengths rely on.
+    steepest : float
+        No derivative is larger, so no clip needs to be.
+    twin : str or None
+        Whose objective it has in scikit-learn: a row of ``solvers/_scikit_learn.py``.
     """
 
     name = None
     curvature = None
     task = None
-    multi_output = zero_sum = False
+    multi_output = zero_sum = has_log_link = False
+    has_known_errors, unit, steepest, twin = True, 1.0, np.inf, None
 
     @classmethod
     def of(cls, stated, target_half_width):
-        """The loss that an estimator states, of a target divided by `target_half_width`."""
+        """The loss that an estimator states, of a target divided by `target_half_width`.
+
+        With a log link that stands for the public range of the target.
+        """
         return cls()
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

@@ -24,6 +24,7 @@ cdef class MultinomialLoss(Loss):
 
     name = "multinomial"
     task = "classification"
+    twin = "logistic"
     curvature = 0.5  # the largest eigenvalue of diag(q) - q q', q the probabilities
     multi_output = zero_sum = True
 

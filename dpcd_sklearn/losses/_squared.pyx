@@ -11,6 +11,7 @@ cdef class SquaredLoss(Loss):
 
     name = "squared"
     task = "regression"
+    twin = "squared"
     curvature = 1.0
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,

@@ -13,7 +13,6 @@ import numpy as np
 from ..privacy.sums._score_sums import (
     LEVELS,
     count_cells,
-    count_right,
     sum_bounded,
     sum_pairs,
 )
@@ -35,6 +34,8 @@ class ScoreFacts:
         Middle and half of the bounds of the target (regression).
     clip : float
         Largest log-loss of a record, or largest absolute residual.
+    unit : int
+        Of counts: 1 of records, LEVELS of persons' shares.
     noise_std : list of float
         Standard deviation of the noise of each sum.
     """
@@ -44,6 +45,7 @@ class ScoreFacts:
     center: float = 0.0
     half_width: float = 1.0
     clip: float = 1.0
+    unit: int = 1
     noise_std: tuple = ()
 
 
@@ -60,7 +62,8 @@ class Metric:
     methods : callable
         From the facts to what a model is asked: methods, each with shape and dtype of an answer.
     sums : callable
-        From (answers, y, facts) to whole sums: the only reader of records.
+        From (answers, y, facts, persons) to whole sums: the only reader of records. Persons are the
+        numbers of those whose records they are, or None.
     score : callable
         From (noisy sums, facts) to the score.
     task : {"classification", "regression"}
@@ -109,35 +112,38 @@ def _codes(answers, y, facts):
     return codes_of(y, facts.classes), codes_of(answers, facts.classes, otherwise=-1)
 
 
-def _sums_right(answers, y, facts):
-    return count_right(*_codes(answers, y, facts))
+def _sums_right(answers, y, facts, persons):
+    codes, found = _codes(answers, y, facts)
+    return count_cells((codes == found).astype(int), 2, persons)[1:]
 
 
-def _sums_cells(answers, y, facts):
-    return count_cells(*_codes(answers, y, facts), len(facts.classes))
+def _sums_cells(answers, y, facts, persons):
+    codes, found = _codes(answers, y, facts)
+    return count_cells(2 * codes + (codes == found), 2 * len(facts.classes), persons)
 
 
 def _balanced(sums, facts):
-    cells = np.maximum(np.reshape(sums, (-1, 2)), 0.0)  # wrong, right
+    cells = np.maximum(np.reshape(sums, (-1, 2)) / facts.unit, 0.0)  # wrong, right
     # a class of fewer records than the noise has no recall that could be told: half
-    floor = max(1.0, facts.noise_std[0])
+    floor = max(1.0, facts.noise_std[0] / facts.unit)
     right, total = cells[:, 1], cells.sum(axis=1)
     recalls = (right + np.maximum(floor - total, 0) / 2) / np.maximum(total, floor)
     return float(recalls.mean())
 
 
-def _sums_log_loss(answers, y, facts):
+def _sums_log_loss(answers, y, facts, persons):
     codes = codes_of(y, facts.classes)
     found = np.asarray(answers, dtype=np.float64)[np.arange(len(codes)), codes]
     found = np.clip(np.nan_to_num(found, nan=0.0), 1e-300, 1.0)
-    return sum_bounded((1 + 2 * elementwise(math.log, found) / facts.clip)[:, np.newaxis])
+    values = (1 + 2 * elementwise(math.log, found) / facts.clip)[:, np.newaxis]
+    return sum_bounded(values, persons)
 
 
 def _log_loss(sums, facts):
     return facts.clip * (sums[0] / LEVELS / facts.n - 1) / 2
 
 
-def _sums_auc(answers, y, facts):
+def _sums_auc(answers, y, facts, persons):
     margins = np.asarray(answers, dtype=np.float64)
     margins = margins if margins.ndim == 1 else margins[:, 1]
     return sum_pairs(codes_of(y, facts.classes), margins)
@@ -162,18 +168,18 @@ def _residuals(answers, y, facts):
     return y, np.minimum(((y - found) * half_width / facts.clip) ** 2, 1.0)
 
 
-def _sums_squared(answers, y, facts):
+def _sums_squared(answers, y, facts, persons):
     _, squares = _residuals(answers, y, facts)
-    return sum_bounded((1 - 2 * squares)[:, np.newaxis])
+    return sum_bounded((1 - 2 * squares)[:, np.newaxis], persons)
 
 
 def _squared(sums, facts):
     return facts.clip**2 * (sums[0] / LEVELS / facts.n - 1) / 2
 
 
-def _sums_r2(answers, y, facts):
+def _sums_r2(answers, y, facts, persons):
     y, squares = _residuals(answers, y, facts)
-    return sum_bounded(np.column_stack([1 - 2 * squares, 2 * y**2 - 1, y]))
+    return sum_bounded(np.column_stack([1 - 2 * squares, 2 * y**2 - 1, y]), persons)
 
 
 def _r2(sums, facts):
@@ -192,7 +198,7 @@ METRICS = {
         lambda f: 1,
         _label,
         _sums_right,
-        lambda sums, f: sums[0] / f.n,
+        lambda sums, f: sums[0] / f.unit / f.n,
         "classification",
     ),
     "balanced_accuracy": Metric(

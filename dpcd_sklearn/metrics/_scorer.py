@@ -6,6 +6,7 @@ import math
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning
@@ -15,10 +16,11 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
+from ..privacy.sums._score_sums import LEVELS
 from ..utils._cells import read_labels
-from ..utils._compat import safe_indexing
+from ..utils._compat import num_samples, safe_indexing
 from ..utils._input import check_finite_target, read_input
-from ..utils._persons import ids_of, one_row_each, relation_of
+from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._shown import Shown
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
@@ -90,6 +92,17 @@ class PrivateScorer(Shown):
     def _budget(self, n_samples):
         return promised(self.epsilon, self.delta, self.neighboring, self.n_public, n_samples)
 
+    def get_metadata_routing(self):
+        """Ask scikit-learn to route ids of persons to each call, if they are the unit.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request, by_id = MetadataRequest(owner=self), relation_of(self.neighboring)[1] is None
+        request.score.add_request(param="groups", alias=by_id)
+        return request
+
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike, groups: Column = None) -> float:
         """Release the score of a fitted model on records, after a charge.
 
@@ -100,7 +113,8 @@ class PrivateScorer(Shown):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: one record of each is scored.
+            The id of the person of each record, for ``Persons()``: the score of a person is the
+            mean over its records; of "roc_auc" one record of each is scored.
 
         Returns
         -------
@@ -117,14 +131,13 @@ class PrivateScorer(Shown):
             (`inspection.find_leaks`, but for notes); nothing was charged. After the charge records
             raise nothing.
         """
-        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
-        X, n_samples = read(X)
+        persons = None
         if (groups := ids_of(self.neighboring, groups)) is not None:
-            y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
-            rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
-            X, y, n_samples = safe_indexing(X, rows), y[rows], len(rows)
+            X, y, persons = self.of_persons(estimator, X, y, groups)
+        X, n_samples = read(X)
+        n_samples = n_samples if persons is None else persons.max() + 1
         event = self.event_of_records(n_samples)
-        release = self.prepared(estimator, X, y, event)
+        release = self.prepared(estimator, X, y, event, persons)
         if self.accountant is None and counted_and_not(tree_of(estimator))[0]:
             warn(
                 f"this private score of {type(estimator).__name__} has accountant=None, and the "
@@ -144,26 +157,39 @@ class PrivateScorer(Shown):
         )
         return release(receipt)
 
-    def prepared(self, estimator, X, y, event):
+    def of_persons(self, estimator, X, y, groups):
+        """Records and the numbers of their persons; one record each of pairs, and no number."""
+        if self._metric.kind != "pairs":
+            return X, y, persons_of(groups, num_samples(X))[1]
+        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
+        X, n_samples = read(X)
+        y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
+        rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
+        return safe_indexing(X, rows), y[rows], None
+
+    def prepared(self, estimator, X, y, event, persons=None):
         """Check all that is public, and return what releases the score for a receipt of `event`.
 
-        That is an event of records.
+        That is an event of records, of which each person has one with means over its own.
         """
-        X, n_samples = read(X)
+        X, n_records = read(X)
+        n_samples = n_records if persons is None else persons.max() + 1
         metric = self._metric
         if holds_private(estimator):  # any other is public: it was fitted on other records
             refuse_leaks(estimator, dense=not may_be_sparse(X))
         facts = self._facts(estimator, n_samples)
-        y = _target(y, n_samples, facts.classes)
-        units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples)
-        facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std))
+        y = _target(y, n_records, facts.classes)
+        of_shares = persons is not None
+        units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples, of_shares)
+        unit = LEVELS if of_shares else 1
+        facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std), unit=unit)
         model = Model(estimator, metric.methods(facts))
         model.check(X)
 
         @np.errstate(all="ignore")  # a floating point warning would tell about the records
         def release(receipt, key=None):
             oracle = ScoreOracle(
-                receipt, units, lambda: metric.sums(model.answers(X), y, facts), key=key
+                receipt, units, lambda: metric.sums(model.answers(X), y, facts, persons), key=key
             )
             return metric.score(oracle.release_score(), facts)
 

@@ -2,5 +2,6 @@
 
 from ._find_budget import find_budget
 from ._search import PrivateSearchCV
+from ._splits import PersonKFold
 
-__all__ = ["PrivateSearchCV", "find_budget"]
+__all__ = ["PersonKFold", "PrivateSearchCV", "find_budget"]

@@ -13,6 +13,7 @@ from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.ledger._accountant import charge
 from ..utils._compat import safe_indexing
+from ..utils._persons import Persons, PersonsOfRows, relation_of
 from ..utils._warnings import silence
 from ._budget_of_run import budgeted_part, excess
 from ._candidates import as_chosen
@@ -38,27 +39,37 @@ def score_event(release, budget):
 
     `release` is of persons.
     """
-    noise_multiplier = budget.max_contributions * release.noise_multiplier
+    noise_multiplier = (budget.max_contributions or 1) * release.noise_multiplier
     return FitEvent((GaussianEvent(noise_multiplier),), budget.neighboring)
 
 
-def fitted(model, X, y, release):
+def with_ids(model, ids):
+    """Give a candidate the ids of its records as its neighbours; None takes them away again."""
+    part = budgeted_part(model)
+    if relation_of(neighboring := getattr(part, "neighboring", "replace_one"))[1] is None:
+        relation = neighboring.relation
+        given = Persons(relation=relation) if ids is None else PersonsOfRows(relation, ids)
+        part.set_params(neighboring=given)
+    return model
+
+
+def fitted(model, X, y, release, ids=None):
     """Fit a candidate so that it releases no more than it may, and return it.
 
     Where the plan did not know a public fact (the size of a fold, columns that a step makes) a fit
     may have released a little more: nobody sees it, and it is made again with less. Steps before
     the model may map records in place, so they are given copies.
     """
-    part = budgeted_part(model)
+    part = budgeted_part(with_ids(model, ids))
     for _ in range(_TRIES):
         model.fit(deepcopy(X) if hasattr(model, "steps") else X, y)
         if (over := excess(part.privacy_event_, release)) <= 1:
-            return model
+            return with_ids(model, None)
         part.set_params(epsilon=part.epsilon / over**2)
     raise RuntimeError("a fit released more than was planned")
 
 
-def run(candidate, params, scorer, X, y, splits, release, budget, key=None):
+def run(candidate, params, scorer, X, y, splits, release, budget, key=None, ids=None):
     """Fit and score a candidate on each split; a failure of any kind is an outcome like others.
 
     Parameters
@@ -67,6 +78,8 @@ def run(candidate, params, scorer, X, y, splits, release, budget, key=None):
         Its budget is set; None is one that could not be planned.
     key : Recording or None
         A tape, which noise of scores comes from.
+    ids : ndarray of shape (n_records,), or None
+        Ids of persons, where these are the unit.
     """
     if candidate is None:
         return Outcome()
@@ -78,8 +91,11 @@ def run(candidate, params, scorer, X, y, splits, release, budget, key=None):
                 (X_fit, X_score), (y_fit, y_score) = (
                     [safe_indexing(array, rows) for rows in split] for array in (X, y)
                 )
-                model = fitted(clone(candidate), X_fit, y_fit, release)
-                score = scorer.prepared(model, X_score, y_score, event)
+                own, scored = (None, None) if ids is None else (ids[rows] for rows in split)
+                model = fitted(clone(candidate), X_fit, y_fit, release, own)
+                if scored is not None:
+                    X_score, y_score, scored = scorer.of_persons(model, X_score, y_score, scored)
+                score = scorer.prepared(model, X_score, y_score, event, scored)
                 scores.append(score(charge(None, event), key))
             mean = float(np.mean(scores))
     except Exception:  # whatever it was: an error would tell of a run that did not win

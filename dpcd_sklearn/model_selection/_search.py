@@ -27,6 +27,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
+from ..utils._persons import ids_of, persons_of
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
@@ -34,7 +35,6 @@ from ..utils._warnings import silence, warn
 from . import _budget_of_run, _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import (
-    OF_RECORDS,
     asked_of,
     checked_records,
     planned,
@@ -72,7 +72,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     defaults of the models follow public numbers already. Where runs have too little for a
     comparison, or scores no bounds of the target, the candidate that is nearest to `estimator` has
     the whole budget, and a warning says so before the charge. Of more than 48 a secret random
-    number is drawn, and the best one leaves.
+    number is drawn, and the best one leaves. With ids of persons, ``fit(X, y, groups=ids)``, every
+    candidate is run, and slots hold whole persons.
 
     **Privacy**
 
@@ -272,8 +273,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        groups : None
-            Not taken: splits are of records. ``Persons(max_contributions)`` protects persons.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record, for ``Persons()``: whole persons are fitted or
+            scored, and every number of records is one of persons.
 
         Returns
         -------
@@ -289,31 +291,30 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             If a parameter, X or y is invalid; nothing was charged.
         """
         # 1. validation and plan: everything public
-        if groups is not None:
-            raise ValueError(OF_RECORDS)
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = checked_records(self.estimator, X, y)
-        asked = asked_of(self, num_samples(X))
+        n_samples, ids = self._persons(groups, num_samples(X))
+        asked = asked_of(self, n_samples)
         columns = _budget_of_run.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
         if (fit := one_fit_of(self, asked, shape)) is not None:
-            _budget_of_run.planned_event(fit.model, (num_samples(X), *shape))  # refuses leaks
+            _budget_of_run.planned_event(fit.model, (n_samples, *shape))  # refuses leaks
             warn_of_no_comparison(fit)
             return self._fit_once(fit, X, y)
         if (first := first_release(self, asked, shape)) is not None:
-            found, event = first.fit(self, X, y)
+            found, event = first.fit(self, X, y, ids)
             vars(self).update(found)
             if self.best_estimator_ is None:  # which is released
                 warn(f"{_NO_MODEL}. The charge stays")
             return self._set_event(event, PrivacySpent(*asked.budget[:2]), X)
         plan = planned(self, asked, shape)
         if plan.n_public is not None:
-            refuse_number(num_samples(X), plan.n_public)
+            refuse_number(n_samples, plan.n_public)
         warn_of_weak_promise(plan.budget)
         warn_of_missed(plan)
         with silence():  # as the runs are
-            refuse_what_runs_refuse(plan, X, y)
+            refuse_what_runs_refuse(plan, X, y, ids)
         # 2. one charge, for all of it
         receipt = charge(
             self.accountant,
@@ -326,12 +327,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         )
         receipt.redeem()
         # 3. runs, of which the best one leaves
-        runs = self._runs(plan, X, y)
+        runs = self._runs(plan, X, y, ids)
         best = _runs.best_of(outcome for _, outcome in runs)
         # 4. the refit
         model = best.model
         if self.refit:
-            model = None if best.params is None else self._refitted(plan, best.params, X, y)
+            model = None if best.params is None else self._refitted(plan, best, X, y, ids)
         shown = runs if plan.law == "all" else [one for one in runs if one[1] is best]
         self._set_released(plan, best, model, X, shown)
         if model is None:  # which is released
@@ -357,6 +358,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self
 
+    def _persons(self, groups, n_records):
+        """The number of persons and the id of each record; of records their number, and None."""
+        part = _budget_of_run.budgeted_part(self.estimator)
+        groups = ids_of(getattr(part, "neighboring", "replace_one"), groups)
+        if groups is None:
+            return n_records, None
+        ids, persons = persons_of(groups, n_records)
+        return len(ids), ids[persons]
+
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
         model = last_step(_budget_of_run.budgeted_part(self.estimator))
@@ -369,11 +379,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 "joblib.parallel_backend('dask') its runs are spread over a cluster"
             )
 
-    def _runs(self, plan, X, y):
+    def _runs(self, plan, X, y, ids):
         """Parameters and outcome of each run."""
         coins = plan.coins
         tried = _candidates.tried(plan.law, plan.mean, plan.grids, coins)
-        splits = plan.slots.rows(num_samples(X), coins)
+        splits = plan.slots.rows(num_samples(X), coins, ids)
         facts = plan.release, plan.budget, plan.tape
         tasks = []
         libraries()  # in this process: a run must leave no trace
@@ -383,7 +393,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 if self.refit and self._budgeted(plan, params, plan.budget.n) is None:
                     model = None  # it may not win what can't be fitted again
                 scorer = self._scorer_of(plan)
-                tasks.append((model, params, scorer, X, y, splits, *facts))
+                tasks.append((model, params, scorer, X, y, splits, *facts, ids))
         outcomes = _runs.made(tasks, self.n_jobs if plan.tape is None else None)
         return list(zip(tried, outcomes, strict=True))
 
@@ -407,11 +417,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         scorer.n_public = plan.slots.n_test[0]
         return scorer
 
-    def _refitted(self, plan, params, X, y):
+    def _refitted(self, plan, best, X, y, ids):
         try:
             with silence():
-                model = self._budgeted(plan, params, plan.budget.n)
-                return _runs.fitted(model, X, y, plan.release)
+                model = self._budgeted(plan, best.params, plan.budget.n)
+                return _runs.fitted(model, X, y, plan.release, ids)
         except Exception:  # it is paid for, and what failed might tell of records
             return None
 

@@ -29,11 +29,6 @@ from ..utils._warnings import warn
 from . import _budget_of_run, _candidates, _runs
 from ._splits import Slots, slots_of
 
-OF_RECORDS = (
-    "groups and neighboring=Persons() are not for searches, whose splits are of records: state how "
-    "many a person has, Persons(max_contributions)"
-)
-
 
 @dataclass(frozen=True)
 class SearchPlan:
@@ -129,16 +124,15 @@ def asked_of(search, n_samples):
     part = _budget_of_run.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
-    if follows_defaults(search):
+    neighboring = getattr(part, "neighboring", "replace_one")
+    by_id = relation_of(neighboring)[1] is None
+    if follows_defaults(search) and not by_id:  # whose fits choose no strength
         grids = _candidates.with_strengths_together(search.estimator, grids)
     law, mean = _candidates.law_of(search.distribution, search.n_iter, grids)
-    neighboring = getattr(part, "neighboring", "replace_one")
     n_public = getattr(part, "n_public", None)
     coins, seed = _candidates.Coins(), search.random_state
     if is_tape(seed):
         coins, seed = seed, seed.seed
-    if relation_of(neighboring)[1] is None:
-        raise ValueError(OF_RECORDS)
     budget = promised(epsilon, search.delta, neighboring, n_public, n_samples)
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
@@ -204,7 +198,8 @@ def planned(search, asked, shape):
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
-        ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test)
+        of_shares = budget.max_contributions is None
+        ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test, of_shares)
     return SearchPlan(
         law=law,
         mean=mean,
@@ -227,7 +222,7 @@ def _n_met(slots, budget, gaussian):
     They may lie on both sides of a split. Of Gaussian releases that costs no more than if all lay
     on one, as those of one record do: ``proofs/of_persons.md``.
     """
-    if gaussian or budget.max_contributions == 1:
+    if gaussian or budget.max_contributions in (None, 1):
         return slots.n_seen
     return min(budget.max_contributions * slots.n_seen, 2 * len(slots.n_test))
 
@@ -265,7 +260,7 @@ def warn_of_missed(plan):
         )
 
 
-def refuse_what_runs_refuse(plan, X, y):
+def refuse_what_runs_refuse(plan, X, y, ids):
     """Refuse records that every planned candidate would refuse, in the words of the first of them.
 
     Raises
@@ -275,7 +270,7 @@ def refuse_what_runs_refuse(plan, X, y):
     """
     refusals = []
     for prototype in plan.prototypes:
-        model = clone(prototype)
+        model = _runs.with_ids(clone(prototype), ids)
         part = _budget_of_run.budgeted_part(model)
         try:
             # steps before the model may map records in place

@@ -110,9 +110,9 @@ class SharedSteps:
         """The event of everything together."""
         return planned_event(self._pipeline, sizes)
 
-    def fit(self, search, X, y):
+    def fit(self, search, X, y, ids):
         """Attributes of the search, and its event."""
-        pipeline, stated = self._pipeline.fit(X, y), search.estimator
+        pipeline, stated = self._pipeline.fit(X, y, groups=ids), search.estimator
         del pipeline.entry_name  # a later fit is its own
         event, inner = pipeline.privacy_event_, pipeline.steps[-1][1]
         found = {key: getattr(inner, key) for key in _RELEASED}
@@ -200,13 +200,13 @@ class ScalesFirst:
         """The event of everything together."""
         return self._division[1]
 
-    def fit(self, search, X, y):
+    def fit(self, search, X, y, ids):
         """Attributes of the search, and its event."""
         (of_scales, of_runs), event = self._division
         inner = self._inner.set_params(epsilon=of_runs.epsilon, delta=of_runs.delta)
         with held_back() as warned:
             tried = clone(inner)
-            fit_up_to_charge(tried, tried, X, y)
+            fit_up_to_charge(tried, tried, X, y, groups=ids)
         account = Prepaid(
             search.accountant,
             event,
@@ -217,7 +217,7 @@ class ScalesFirst:
             reproducible=self._tape is not None,
         )
         finder = self._finder
-        records = finder._checked(X, y, None, None)
+        records = finder._checked(X, y, None, ids)
         facts = {"columns": getattr(finder, "feature_names_in_", None)}
         plan = self._plan(of_scales, in_arrays=records.in_arrays, **facts)
         key, _ = finder._randomness()
@@ -229,7 +229,7 @@ class ScalesFirst:
         if found.target_bounds is not None:
             model.target_bounds = tuple(map(float, found.target_bounds))
         with silence():  # all was said before the charge
-            inner.fit(X, y)
+            inner.fit(X, y, ids)
         account.refuse_leftovers()
         if (best := inner.best_estimator_) is not None:
             del best._known_scales

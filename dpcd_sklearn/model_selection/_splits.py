@@ -1,33 +1,101 @@
-"""Which rows a run fits and which it scores: slots by row number, or coins of the records."""
+"""Which rows a run fits and which it scores: slots by row number, by person, or by coins."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from ..leaks import full_name
-from ..utils._public import check_real
-
-# Splitters whose slots follow row numbers alone.
-BY_ROW = {
-    f"sklearn.model_selection.{name}"
-    for name in (
-        "KFold",
-        "LeaveOneOut",
-        "LeavePOut",
-        "PredefinedSplit",
-        "RepeatedKFold",
-        "ShuffleSplit",
-        "TimeSeriesSplit",
-    )
-}
-
+from ..leaks import KNOWN_SPLITS, full_name
+from ..utils._compat import num_samples
+from ..utils._persons import hashes_of_ids, persons_of
+from ..utils._public import MOST, check_count, check_real
+from ..utils._typing import ArrayLike, Column
 
 _COINS = "under add_remove no slot of secret coins may be nearly empty"
 # With fewer records a slot of coins might be empty, a fact that errors would tell: with so many one
 # is with a probability of 3e-23 at most.
 _LEAST_OF_COINS = 500
+
+
+class PersonKFold(BaseCrossValidator):
+    """Folds of whole persons, where the fold of a person is a keyed hash of its id.
+
+    GroupKFold balances the sizes of its folds, so one person with more records moves others to
+    another fold. Here an id decides its own fold and nothing else, so neighbours in the sense of
+    :class:`~dpcd_sklearn.Persons` differ in one fold.
+
+    In `PrivateSearchCV` it divides persons by their number in the order of ids.
+
+    Parameters
+    ----------
+    n_splits : int >= 2, default=5
+        Number of folds. Each has about the same number of persons, by chance.
+    key : int >= 0, default=0
+        Key of the hash: another one gives other folds. Public.
+
+    See Also
+    --------
+    dpcd_sklearn.Persons : Persons by their ids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.model_selection import PersonKFold
+    >>> ids = np.repeat(np.arange(200), 3)
+    >>> folds = list(PersonKFold(2).split(ids, groups=ids))
+    >>> [len(set(ids[train]) & set(ids[test])) for train, test in folds]
+    [0, 0]
+    """
+
+    __metadata_request__split = {"groups": True}
+
+    def __init__(self, n_splits: int = 5, *, key: int = 0):
+        self.n_splits = check_count(n_splits, "n_splits", low=2, high=MOST)
+        self.key = check_count(key, "key", low=0, high=MOST)
+
+    def get_n_splits(
+        self, X: ArrayLike | None = None, y: ArrayLike | None = None, groups: Column = None
+    ) -> int:
+        """The number of folds."""
+        return self.n_splits
+
+    def split(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
+        """Generate row numbers (train, test), a pair a fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its number of rows is used.
+        y : ignored
+        groups : array-like of shape (n_samples,)
+            The id of the person of each record, integers or strings.
+
+        Yields
+        ------
+        train, test : ndarray
+            Row numbers.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ids are missing or invalid, or a fold would have no person.
+        """
+        return super().split(X, y, groups)
+
+    def _iter_test_masks(self, X=None, y=None, groups=None):
+        if groups is None:
+            raise ValueError("PersonKFold needs the id of the person of each record: groups=ids")
+        ids, persons = persons_of(groups, num_samples(X))
+        folds = hashes_of_ids(ids, int(self.key).to_bytes(8, "little")) % np.uint64(self.n_splits)
+        if len(np.unique(folds)) < self.n_splits:
+            raise ValueError(
+                f"a fold of {self.n_splits} has none of {len(ids)} persons; lower n_splits, or "
+                "take another key"
+            )
+        for fold in range(self.n_splits):
+            yield folds[persons] == fold
 
 
 @dataclass(frozen=True)
@@ -55,8 +123,17 @@ class Slots:
     share: float = 0.0
     generator: object = None
 
-    def rows(self, n_samples, coins):
-        """Row numbers (train, test) of each split."""
+    def rows(self, n_records, coins, ids=None):
+        """Row numbers (train, test) of each split; with ids slots are of persons in their order."""
+        if ids is None:
+            return self._slots(n_records, coins)
+        ids, persons = np.unique(ids, return_inverse=True)
+        return [
+            tuple(np.flatnonzero(np.isin(persons, side)) for side in split)
+            for split in self._slots(len(ids), coins)
+        ]
+
+    def _slots(self, n_samples, coins):
         if self.splits is not None:
             return self.splits
         if self.generator is not None:
@@ -144,13 +221,13 @@ def _index_array(validation, n_samples):
 
 def _splits(splitter, n_samples):
     name = full_name(type(splitter))
-    if name not in BY_ROW:
+    if name not in KNOWN_SPLITS:
         hint = "its slots follow labels" if "Stratified" in name else "it may look at records"
         raise ValueError(
             f"{type(splitter).__name__} is not known to split by row number ({hint}); use KFold or "
             "ShuffleSplit"
         )
-    return list(splitter.split(np.zeros((n_samples, 1))))
+    return list(splitter.split(np.zeros((n_samples, 1)), groups=np.arange(n_samples)))
 
 
 def _of_splits(splits, n_samples):

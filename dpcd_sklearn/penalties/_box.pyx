@@ -33,11 +33,11 @@ cdef class BoxPenalty(Penalty):
         lo, hi = parameters.coef_bounds
         return cls(lo / target_half_width, hi / target_half_width)
 
-    cdef double prox(self, double v, double step) noexcept nogil:
+    cdef double prox(self, Py_ssize_t j, double v, double step) noexcept nogil:
         v = v if v < self.hi else self.hi
         return v if v > self.lo else self.lo
 
-    cdef double slope(self, double w, int direction) noexcept nogil:
+    cdef double slope(self, Py_ssize_t j, double w, int direction) noexcept nogil:
         # a mean of coefficients may lie beyond a wall by a rounding
         return INFINITY if (w >= self.hi if direction > 0 else w <= self.lo) else 0.0
 

@@ -93,8 +93,8 @@ def copy_of(step):
 def give_back(copy, stated):
     """Put budgets and facts that a fitted copy was given back to what its user stated."""
     if is_private(stated):
-        params = stated.get_params(deep=False)
-        copy.set_params(**{name: params[name] for name in (*BUDGET, *FACTS) if name in params})
+        params, given = stated.get_params(), as_params(stated, dict.fromkeys((*BUDGET, *FACTS)))
+        copy.set_params(**{name: params[name] for name in given if name in params})
         return
     for attribute in ("steps", "transformer_list", "transformers", "transformers_"):
         by_name = dict(item[:2] for item in getattr(stated, attribute.removesuffix("_"), ()))

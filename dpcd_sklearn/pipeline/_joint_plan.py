@@ -62,6 +62,9 @@ class StepPlan:
         """From a Budget to what this step would release."""
         step = clone(self.step)
         step.set_params(**as_params(step, self.told | relation))
+        if getattr(step, "shares_one_budget", False):  # its own steps are walked once
+            plan = step._planner(n_samples, self.columns, self.n_outputs)
+            return lambda budget: plan(budget).event
 
         def event(budget):
             step.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -77,10 +80,8 @@ class PipelinePlan:
     Attributes
     ----------
     steps : list of StepPlan
-    budget : Budget
-        Budget of all steps together.
-    budgets : list of Budgets
-        Budget of each step.
+    budget : Budget of all steps together
+    budgets : list of Budgets, one for each step
     event : FitEvent
     """
 
@@ -96,19 +97,19 @@ class PipelinePlan:
         return {step.name: step.share / total for step in self.steps}
 
 
-def planned(steps, n_samples, budget, relation):
-    """Divide a budget over `steps`, as `walked` returns them."""
-    if not steps:  # the only private ones are given no columns
-        return PipelinePlan(
-            [],
-            budget._replace(epsilon=0.0, delta=0.0),
-            [],
-            FitEvent((), budget.neighboring, budget.max_contributions),
-        )
-    steps = _with_shares(steps, budget)
-    planners = [step.planned(n_samples, relation) for step in steps]
-    budgets, event = joint_budgets(planners, [step.share for step in steps], budget)
-    return PipelinePlan(steps, budget, budgets, event)
+def joint_planner(steps, n_samples, relation):
+    """From a Budget to its division over `steps`, as `walked` returns them."""
+    events = [step.planned(n_samples, relation) for step in steps]
+
+    def planned(budget):
+        if not steps:  # the only private ones are given no columns
+            nothing = FitEvent((), budget.neighboring, budget.max_contributions)
+            return PipelinePlan([], budget._replace(epsilon=0.0, delta=0.0), [], nothing)
+        shared = _with_shares(steps, budget)
+        division = joint_budgets(events, [step.share for step in shared], budget)
+        return PipelinePlan(shared, budget, *division)
+
+    return planned
 
 
 def _with_shares(steps, budget):
@@ -280,11 +281,8 @@ def walked(steps, rows, shares, n_outputs=1):
         tried, stand_ins = with_stand_ins(name, step)
         before |= stand_ins
         with _naming_fills(before):
-            rows = (
-                tried.fit_transform(rows)
-                if hasattr(tried, "fit_transform")
-                else tried.fit(rows, None).transform(rows)
-            )
+            both = getattr(tried, "fit_transform", None)
+            rows = both(rows) if both else tried.fit(rows, None).transform(rows)
         if width_of(rows) == 0 and not last:
             raise ValueError(
                 f"step {name!r} leaves no column to the steps behind it; give it columns, or pass "
@@ -299,17 +297,17 @@ def walked(steps, rows, shares, n_outputs=1):
     return found
 
 
-def refuse_what_steps_refuse(steps, X, y, params):
+def refuse_what_steps_refuse(steps, X, y, params, first_private):
     """Refuse whatever a step would refuse of all records, before the first of them is charged.
 
     scikit-learn's own pipeline fits copies of the public steps, and stand-ins for the private ones.
+    The first private step is not tried: what it refuses, it refuses before it charges for all.
 
     Parameters
     ----------
-    steps : list of (name, estimator)
-        As they are about to be fitted.
-    X, y, params
-        As given to ``fit``.
+    steps : list of (name, estimator), as they are about to be fitted
+    X, y, params : as given to ``fit``
+    first_private : estimator
 
     Raises
     ------
@@ -322,7 +320,7 @@ def refuse_what_steps_refuse(steps, X, y, params):
     copies, stand_ins = [], {}
     for name, step in steps:
         if step not in (None, "passthrough"):
-            step, of_step = with_stand_ins(name, step, refuses=True)
+            step, of_step = with_stand_ins(name, step, lambda part: part is not first_private)
             stand_ins |= of_step
         copies.append((name, step))
     first = next((step for _, step in steps if step not in (None, "passthrough")), None)
@@ -348,10 +346,10 @@ def _naming_fills(stand_ins):
     return reworded(with_hints)
 
 
-def with_stand_ins(name, step, refuses=False):
-    """A copy of a step in which stand-ins are for what is private, and these by name."""
+def with_stand_ins(name, step, refuses=lambda part: False):
+    """A copy of a step with stand-ins in the place of private parts, and these by name."""
     parts = private_parts(name, step).items()
-    stand_ins = {path: StandIn(path, part, refuses) for path, part in parts}
+    stand_ins = {path: StandIn(path, part, refuses(part)) for path, part in parts}
     if name in stand_ins:
         return stand_ins[name], stand_ins
     tried = clone(step)

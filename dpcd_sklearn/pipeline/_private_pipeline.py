@@ -1,8 +1,7 @@
 """scikit-learn's Pipeline, with one budget for all of its private steps."""
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,24 +11,24 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
-from ..plan._private_fit import PrivateFit, check_sizes
+from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
-from ..utils._compat import HasMethods, Interval, StrOptions, available_if
+from ..utils._compat import StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
-from ..utils._persons import OF_NEIGHBORING, PersonsOfRows, ids_of, persons_of
+from ..utils._persons import PersonsOfRows, ids_of, persons_of
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
 from ._joint_plan import (
     check_steps,
+    joint_planner,
     n_outputs_of,
     names_at_the_end,
-    planned,
     refuse_what_steps_refuse,
     shares_of,
     walked,
@@ -165,15 +164,10 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
     _before_told = None  # what is public before the first step, where the last one is told bounds
     random_state = None  # the steps have theirs
 
-    _parameter_constraints = {
+    _parameter_constraints = BUDGET_CONSTRAINTS | {
         "steps": [list, tuple],
-        "epsilon": [Interval(Real, 0, math.inf, closed="right")],
-        "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "accountant": [None, HasMethods(["charge", "cost", "spent"])],
         "shares": [StrOptions({"auto"}), dict],
         "public_steps": [list, tuple, set],
-        "neighboring": OF_NEIGHBORING,
-        "n_public": [None, Interval(Integral, 1, None, closed="left")],
         "verbose": ["boolean"],
     }
 
@@ -228,28 +222,32 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         TypeError, ValueError
             If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
         """
-        self._validate_params()
         with reworded(by_name):
-            if isinstance(n_features, Integral):
-                check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-                shape = (2, int(n_features))
-                rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
-            else:
-                check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-            return self._plan(n_samples, rows, n_outputs).event
+            plan = self._planner(n_samples, n_features, n_outputs, sparse=sparse)
+            return plan(self._budget(n_samples)).event
 
-    def _plan(self, n_samples, rows, n_outputs):
-        """The plan of all private steps."""
+    def _planner(self, n_samples, n_features, n_outputs=1, *, sparse=False):
+        """From a Budget to the plan of all private steps; see `planned_event`."""
+        self._validate_params()
+        if isinstance(n_features, Integral):
+            check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
+            shape = (2, int(n_features))
+            rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
+        else:
+            check_sizes(n_samples=n_samples, n_outputs=n_outputs)
+            rows, _ = first_rows(n_features, whole=bool(self.public_steps))
+        return self._planner_of_rows(n_samples, rows, n_outputs)
+
+    def _planner_of_rows(self, n_samples, rows, n_outputs):
+        """The same, where the rows are those that copies of public steps are tried on."""
         self._validate_steps()
         self._check_budget()
         steps = [(name, step) for _, name, step in self._iter()]
         private = check_steps(steps, self.public_steps)
         refuse_leaks(self, dense=not may_be_sparse(rows))
-        budget = self._budget(n_samples)
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
         walk = walked(steps, rows, shares_of(private, self.shares), n_outputs)
-        return planned(walk, n_samples, budget, relation)
+        return joint_planner(walk, n_samples, relation)
 
     # ---- fitting ----
 
@@ -327,7 +325,7 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
         name, last = copy.steps[-1]
         with held_back() as warned:
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
-        plan = copy._plan(n_samples, X_rows, n_outputs)
+        plan = copy._planner_of_rows(n_samples, X_rows, n_outputs)(self._budget(n_samples))
         self._warn_before_charge(plan.budget)
         is_told = any(p.name == name and "feature_bounds" in p.told for p in plan.steps)
         copy._before_told = PublicFacts(width_of(X_rows)) if is_told else None
@@ -349,10 +347,11 @@ class PrivatePipeline(LeavesAsPlain, PrivateFit, Pipeline):
                 accountant=account,
                 **as_params(part.step, part.told | relation),
             )
-        # 2. a private step pays for those behind it, which must not refuse after the charge
+        # 2. the first private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:
-            if plan.steps and plan.steps[0].step is not last:
-                refuse_what_steps_refuse(copy.steps, X, y, params)
+            is_charged = getattr(self.accountant, "is_charged", False)  # by a pipeline around it
+            if plan.steps and plan.steps[0].step is not last and not is_charged:
+                refuse_what_steps_refuse(copy.steps, X, y, params, plan.steps[0].step)
         # 3. the fit, in which the first private step charges for all
         with repeat([*warned, *also_warned]):
             answer = getattr(super(PrivatePipeline, copy), method)(X, y, **params)

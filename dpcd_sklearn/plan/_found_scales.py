@@ -70,7 +70,7 @@ class FoundScales:
                 facts["means"] = self.mean_row / share
         if self.mean_squares is not None:
             facts |= {"mean_squares": self.mean_squares, "means": self.means}
-        if self.target_bounds is not None:
+        if self.target_bounds is not None and not request.has_log_link:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)
         return replace(request, **facts)

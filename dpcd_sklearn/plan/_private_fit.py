@@ -2,7 +2,7 @@
 
 import math
 from functools import cache
-from numbers import Integral, Rational
+from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,8 @@ from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..leaks import all_private, counted_and_not, tree_of
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.mechanisms._questions import is_tape
-from ..utils._compat import ScoringMonitor, held_by_callers
+from ..utils._compat import HasMethods, Interval, ScoringMonitor, StrOptions, held_by_callers
+from ..utils._persons import OF_NEIGHBORING
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._warnings import warn
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from ..privacy.accounting._events import FitEvent
     from ..privacy.accounting._spent import PrivacySpent
 
+# Values of the parameters of every estimator that charges.
+BUDGET_CONSTRAINTS = {
+    "epsilon": [Interval(Real, 0, math.inf, closed="right")],  # infinity: no noise
+    "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
+    "neighboring": OF_NEIGHBORING,
+    "n_public": [None, Interval(Integral, 1, None, closed="left")],
+    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+}
 # Above it a record may change the odds of an outcome more than twenty thousand times.
 _LARGE_EPSILON = 10.0
 
@@ -45,13 +54,15 @@ class PrivateFit:
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, Integral) and not -MOST <= value <= MOST:
+            if not isinstance(value, Rational):
+                continue
+            if not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
+            if not -MOST <= value <= MOST:
                 raise ValueError(
                     f"{name} must lie within -2^53 and 2^53 as an integer; write a float if it is "
                     "larger"
                 )
-            if isinstance(value, Rational) and not isinstance(value, Integral):
-                raise TypeError(f"{name} must be an int or a float, not a {type(value).__name__}")
         super()._validate_params()
 
     def _check_budget(self):

@@ -18,30 +18,29 @@ from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 from ._solver import Solver
 from ._target import NO_TARGET, TargetSearch, wanted_target
+from ._target_mean import mean_share
 
-# Fields that no estimator has a parameter for, and no fact states.
-_FOLLOW = {
-    *(
-        "scales",
-        "target_search",
-        "asks_for_smoothness",
-        "smoothness_share",
-        "mean_squares",
-        "means",
-    ),
-    *("counts_share", "length_share", "n_fits", "chooses", "finds_scales", "lacks_intervals"),
-}
+# Releases that a request decides on, each from those before it: searches, and shares of μ².
+_SEARCHES = {"target_search": wanted_target, "scales": wanted_scales}
+_SHARES = (smoothness_share, mean_share, length_share, counts_share)
+_SHARES = {decide.__name__: decide for decide in _SHARES}
+_UNDECIDED = {"target_search": NO_TARGET, "scales": NOTHING} | dict.fromkeys(_SHARES, 0.0)
+# Derived fields.
+_DERIVED_FIELDS = {*_UNDECIDED, "asks_for_smoothness", "mean_squares", "means", "n_fits"}
+_DERIVED_FIELDS |= {"chooses", "finds_scales", "lacks_intervals"}
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A fit that is asked for. Parameters have the estimators' names, words and units.
+    """A fit that is asked for, frozen. Parameters have the estimators' names, words and units.
 
     Parameters
     ----------
     loss : Loss, or tuple of n_outputs of them
         Loss of a target that was divided by `target_half_width`. Of two classes it is the logistic
         one.
+    by_column : tuple or None
+        What an object as penalty states of the columns: signs of coefficients, or groups.
     constraint : L1Ball, L2Ball or None
         The set of all coefficients, in the units of the target.
     solver : Solver
@@ -81,6 +80,8 @@ class Request:
     counts_share : float
         Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
         where these are not released.
+    mean_share : float
+        Share of μ² for the mean of a target with a log link; 0 where it is not released.
     length_share : float
         Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
@@ -99,6 +100,7 @@ class Request:
     strength: float
     l1_ratio: float
     coef_bounds: object
+    by_column: tuple | None
     positive: bool
     constraint: object
     fit_intercept: bool
@@ -134,6 +136,7 @@ class Request:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     counts_share: float = 0.0
+    mean_share: float = 0.0
     length_share: float = 0.0
     n_fits: int = 1
     strengths: tuple = ()
@@ -147,7 +150,7 @@ class Request:
 
         Numbers become Python's: noise is computed in double precision, whatever they were.
         """
-        names = [field.name for field in fields(cls) if field.name not in {*facts, *_FOLLOW}]
+        names = {field.name for field in fields(cls)}.difference(facts, _DERIVED_FIELDS)
         values = {name: getattr(parameters, name) for name in names} | facts
         if isinstance(values["feature_scale"], str):
             values |= {"feature_scale": None, "asks_for_smoothness": True}
@@ -156,39 +159,47 @@ class Request:
 
     def changed(self, **changes):
         """The request with other fields, and with the searches and counts that suit these."""
-        nothing = dict.fromkeys(("smoothness_share", "length_share", "counts_share"), 0.0)
-        request = replace(self, scales=NOTHING, target_search=NO_TARGET, **nothing, **changes)
-        if request.finds_scales:
-            request = replace(request, target_search=wanted_target(request))
-            request = replace(request, scales=wanted_scales(request))
-        if request.by_id:  # all else that is released is of the sums of persons
-            return request
-        request = replace(request, smoothness_share=smoothness_share(request))
-        request = replace(request, length_share=length_share(request))
-        return replace(request, counts_share=counts_share(request))
+        request = replace(self, **_UNDECIDED, **changes)
+        decisions = _SEARCHES if request.finds_scales else {}
+        # over persons, all else that is released is of their sums
+        decisions = decisions if request.by_id else decisions | _SHARES
+        for name, decide in decisions.items():
+            if (value := decide(request)) != _UNDECIDED[name]:
+                request = replace(request, **{name: value})
+        return request
 
-    @property
+    @cached_property
     def private(self):
         """Whether there is noise."""
         return self.budget.private
 
-    @property
+    @cached_property
     def by_id(self):
         """Whether ids say whose records are, so that all sums are over persons."""
         return self.budget.max_contributions is None
 
-    @property
+    @cached_property
+    def has_log_link(self):
+        """Whether predictions are exponentials of margins, of a target that is not scaled."""
+        return not isinstance(self.loss, tuple) and self.loss.has_log_link
+
+    @cached_property
+    def centres_target(self):
+        """Whether a target is seen from its middle, which an intercept makes good."""
+        return self.fit_intercept and not self.has_log_link
+
+    @cached_property
     def looks_for_features(self):
         """Whether nothing is stated of the features' scales."""
         stated = (self.feature_bounds, self.feature_scale, self.row_norm_bound)
         return all(fact is None for fact in stated)
 
-    @property
+    @cached_property
     def constraint_word(self):
         """The name of the set of coefficients, or None."""
         return self.constraint and self.constraint.name
 
-    @property
+    @cached_property
     def looks_within(self):
         """Whether bounds are stated, and scales within them may be far smaller.
 
@@ -199,41 +210,49 @@ class Request:
         knows_scale = self.feature_scale is not None or self.asks_for_smoothness
         return is_bounded and not knows_scale and not self.inference
 
-    @property
+    @cached_property
     def has_sparse_rows(self):
         """Whether rows are sparse, and it is their norm that is known."""
         knows_norm = self.row_norm_bound is not None or self.scales.features == "rows"
         return self.sparse and knows_norm
 
-    @property
+    @cached_property
     def has_smooth_penalty(self):
         """Whether the penalty is a ridge, or none at all, whatever its word."""
         has_no_l1 = self.penalty in ("l1", "elasticnet") and self.strength == 0
-        return not self.positive and (self.l1_share == 0 or has_no_l1)
+        is_signed = self.positive or self.signs is not None
+        return not is_signed and (self.l1_share == 0 or has_no_l1)
 
     @property
+    def signs(self):
+        """Stated signs of the penalised coefficients, or None."""
+        if self.penalty != "elasticnet" or self.by_column is None:
+            return None
+        return self.by_column + (0,) * (self.n_penalized - self.n_features)
+
+    @cached_property
     def l1_share(self):
         """Share of the l1 norm in the penalty; bounds are as little smooth as that norm is."""
         shares = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}
         return shares.get(self.penalty, 1.0)
 
-    @property
+    @cached_property
     def n_classes(self):
         """Number of classes, 0 for a regression."""
         loss = self.loss[0] if isinstance(self.loss, tuple) else self.loss
         return max(2, self.n_outputs) if loss.task == "classification" else 0
 
-    @property
+    @cached_property
     def n_targets(self):
         """Number of targets, 0 for classes."""
         return 0 if self.n_classes else self.n_outputs
 
-    @property
+    @cached_property
     def n_coordinates(self):
         """p', the number of coordinates with the intercept."""
         return self.n_features + self.fit_intercept
 
-    @property
+    @cached_property
     def n_penalized(self):
         """How many coordinates penalties and constraints are on; a free intercept comes last."""
         return self.n_features + (self.fit_intercept and self.penalize_intercept)
@@ -244,14 +263,14 @@ class Request:
         share = self.share_left - (self.share_of_moments if self.inference else 0.0)
         return self.budget.mu * math.sqrt(share / self.n_fits)
 
-    @property
+    @cached_property
     def share_left(self):
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
         beside += self.smoothness_share + share_of_outside(self)
-        return 1 - beside - self.counts_share - self.length_share
+        return 1 - beside - self.counts_share - self.mean_share - self.length_share
 
-    @property
+    @cached_property
     def share_of_moments(self):
         """Share of μ² that inference has of what scales and counts leave."""
         if not self.private:
@@ -260,7 +279,7 @@ class Request:
         share = share_for_inference(self.budget.n * mu / math.sqrt(size), size)
         return share * self.share_left
 
-    @property
+    @cached_property
     def signal(self):
         """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""
         return self.budget.n * self.mu / math.sqrt(self.n_coordinates)

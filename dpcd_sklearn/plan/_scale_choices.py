@@ -70,7 +70,7 @@ _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 # The quantile beyond which others are looked for in columns that are mostly one number: the
 # farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
 # exp(-7).
-_RARE = tuple(Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4))
+_RARE = {Fraction(k - 1, k): 1 / k for k in (100, 50, 20, 10, 5, 4)}
 RARE_EVIDENCE = 14.0
 
 _N_CHOICES = {
@@ -341,5 +341,5 @@ def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, col
 
 def rare_of(evidence):
     """The farthest quantile of which evidence enough is beyond."""
-    able = (tail for tail in _RARE if evidence * (1 - tail) >= RARE_EVIDENCE)
+    able = (tail for tail, beyond in _RARE.items() if evidence * beyond >= RARE_EVIDENCE)
     return next(able, None)

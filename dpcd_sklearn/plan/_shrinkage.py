@@ -89,7 +89,9 @@ def _has_bounded_rows(request):
 
 
 def _knows_middle(request):
-    """Whether the middle of a target's bounds was found."""
+    """Whether the middle of a target's bounds was found, or its mean."""
+    if request.has_log_link:
+        return request.mean_share > 0
     found = request.finds_target and request.target_search.n_choices
     return bool(found and request.fit_intercept)
 

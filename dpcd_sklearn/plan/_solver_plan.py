@@ -14,7 +14,7 @@ import numpy as np
 from ..exceptions import UnknownScaleWarning
 from ..loops._problem import Problem
 from ..losses import LOSSES
-from ..penalties import PENALTIES, ElasticNet
+from ..penalties import PENALTIES, SEPARABLE, ElasticNet
 from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
@@ -28,15 +28,15 @@ from ._scales import SCALES
 from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
 from ._target import TARGET
+from ._target_mean import TARGET_MEAN
 
-EVERY_PENALTY = {None, *PENALTIES}
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
 _NARROW = 0.0, 2.0**-10
 
 # Releases that a fit may make beside its updates, in the order of their events.
-RELEASES = (SCALES, TARGET, SMOOTHNESS, COUNTS, SETTLING, LENGTH, OUTSIDE, MOMENTS)
+RELEASES = (SCALES, TARGET, SMOOTHNESS, TARGET_MEAN, COUNTS, SETTLING, LENGTH, OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 
@@ -78,7 +78,7 @@ class SolverPlan(metaclass=ABCMeta):
     """
 
     losses = SINGLE_OUTPUT
-    penalties = EVERY_PENALTY
+    penalties = {None, *SEPARABLE}
     constraints = {None}
     has_inference = False
     noiseless_max_iter = 10_000
@@ -121,6 +121,8 @@ class SolverPlan(metaclass=ABCMeta):
     @classmethod
     def needs_for_inference(cls, request):
         """The change of a request that makes covariances known, in words; None if they are."""
+        if not request.loss.has_known_errors:
+            return "loss='squared' or 'huber', of which released curvatures tell the errors"
         if not cls.has_inference:
             return (
                 "solver='newton', or 'skgd' for the squared loss: of other solvers it is not known "
@@ -225,7 +227,8 @@ class SolverPlan(metaclass=ABCMeta):
         word, request = self.request.penalty, self.request
         if word is None:
             return ElasticNet()
-        return PENALTIES[word].of(word, request.strength, request, request.target_half_width)
+        strength = request.strength / request.loss.unit
+        return PENALTIES[word].of(word, strength, request, request.target_half_width)
 
     def _constraint(self):
         """The set of coefficients of the scaled target."""
@@ -247,7 +250,7 @@ class SolverPlan(metaclass=ABCMeta):
         _, updates = joint_fit_event(request.budget, joined(beside), self.alone)
         return (*beside, updates)
 
-    @property
+    @cached_property
     def _beside(self):
         """The releases beside the updates, in the order of their events."""
         return [release for release in RELEASES if release.share(self)]
@@ -283,8 +286,9 @@ class SolverPlan(metaclass=ABCMeta):
         if not self.request.private:
             return math.inf
         if self.request.clip == "auto":
-            return self.recipe["residual_clip"] * self._largest_gradient
-        clip, half_width = self.request.clip, self.request.target_half_width
+            clip = min(self.recipe["residual_clip"], self.request.loss.steepest)
+            return clip * self._largest_gradient
+        clip, half_width = self.request.clip, self._derivative_unit
         if not 0 < clip / half_width < math.inf:
             raise ValueError(
                 f"clip={clip!r} must be positive and finite over half the width of target_bounds, "
@@ -295,7 +299,12 @@ class SolverPlan(metaclass=ABCMeta):
     @property
     def stated_clip(self):
         """C in the units of the target."""
-        return self.clip * self.request.target_half_width
+        return self.clip * self._derivative_unit
+
+    @property
+    def _derivative_unit(self):
+        """The size of a derivative of 1 in the units of the loss that was stated."""
+        return self.request.target_half_width * self.request.loss.unit
 
     @property
     def _largest_gradient(self):
@@ -336,6 +345,11 @@ class SolverPlan(metaclass=ABCMeta):
     def over_records(self, place):
         """The plan over the moments of the records, which fits without noise may look at."""
         return self.over(self.geometry_of(place)).planned(place.n_samples)
+
+    def with_loss(self, loss):
+        """The plan with another loss of the same curvature, with the updates that were paid for."""
+        fixed = {name: getattr(self, name) for name in ("geometry", "parts", "n_updates")}
+        return type(self)(replace(self.request, loss=loss), sampling=self.sampling, **fixed)
 
     def geometry_of(self, place):
         """The geometry of the records themselves: for fits without noise."""

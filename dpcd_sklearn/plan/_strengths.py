@@ -94,6 +94,8 @@ def refuse(request):
     needs = None
     if request.solver.word not in ("auto", "newton"):
         needs = f"solver='auto' or 'newton', not {request.solver.word!r}"
+    elif not request.loss.has_known_errors:
+        needs = "loss='squared' or 'huber'"
     elif request.inference:
         needs = "inference=False: errors of coefficients after a choice are not known"
     elif request.constraint is not None:
@@ -261,7 +263,7 @@ class _Model:
         start = np.zeros(self.linear.shape)
         for i in order:  # from the strongest: each starts near to where it ends
             one = strengths[i]
-            parameters = _Parameters(one.l1_ratio, request.positive)
+            parameters = _Parameters(one.l1_ratio, request.positive, request.signs)
             word = one.penalty or "l2"
             penalty = PENALTIES[word].of(word, one.strength, parameters, request.target_half_width)
             pairs = zip(self.linear, start, strict=True)
@@ -271,7 +273,7 @@ class _Model:
         return coefs, freedom
 
     def _minimum(self, linear, penalty, start):
-        if penalty.l1 == 0 and not penalty.positive:
+        if penalty.is_smooth:
             return np.linalg.solve(self._with_ridge(penalty, slice(None)), linear)
         return minimise(self.quadratic, linear, penalty, self.n_penalized, start)
 
@@ -282,7 +284,7 @@ class _Model:
     def _freedom(self, coef, penalty):
         """Degrees of freedom: of coefficients that are not zero (Zou, Hastie & Tibshirani 2007)."""
         kept = np.ones(len(coef), dtype=bool)
-        if penalty.l1 > 0 or penalty.positive:
+        if not penalty.is_smooth:
             kept[: self.n_penalized] = coef[: self.n_penalized] != 0
         shrunk = np.linalg.solve(self._with_ridge(penalty, kept), self.quadratic[kept][:, kept])
         return np.trace(shrunk)
@@ -302,3 +304,4 @@ class _Parameters:
 
     l1_ratio: float
     positive: bool
+    signs: tuple | None

@@ -32,6 +32,8 @@ _TAILS = {
     for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
 }
 _TAILS = dict.fromkeys(FAR_TAILS, 1.5) | _TAILS
+# The same quantiles with the share beyond each, and the least signal that it is for.
+_SHARES_BEYOND = [(tail, float(1 - tail), FAR_TAILS.get(tail, 0.0)) for tail in _TAILS]
 _BEYOND = 5.0
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
@@ -93,15 +95,15 @@ def wanted_target(request):
         return _wanted_within(request)
     _ = request.budget.mu  # refuses what is too small for any noise, and says so
     signal = signal_at_most(request)
-    able = [tail for tail in _TAILS if signal >= FAR_TAILS.get(tail, 0.0)]
-    farthest = 2 * _BEYOND / float(1 - able[0])  # the evidence that its quantile asks for
+    able = [of_tail for of_tail in _SHARES_BEYOND if signal >= of_tail[-1]]
+    _, share_beyond, least_signal = able[0]
+    farthest = 2 * _BEYOND / share_beyond  # the evidence that its quantile asks for
     for zooms, (most, aim, least) in _ways(request):
-        # without an intercept nothing but the size is looked for
-        of_one = 1 + (1 + zooms) * request.fit_intercept
-        of_one += request.fit_intercept
+        # without an intercept, or of counts and the like, nothing but the size is looked for
+        of_one = 1 + (2 + zooms) * request.centres_target
         of_one += zooms > 0  # the median of distances
         count = of_one * request.n_targets
-        aim = max(aim, farthest) if able[0] in FAR_TAILS else aim
+        aim = max(aim, farthest) if least_signal else aim
         eta, evidence, spent = _range_of(request, count, most, aim)
         if evidence >= least * (1 - 1e-9) and eta >= LEAST_RANGE:
             tails = [_tail(evidence, beyond, able) for beyond in (_BEYOND, 2 * _BEYOND)]
@@ -113,7 +115,7 @@ def wanted_target(request):
 def _wanted_within(request):
     """The search for narrower bounds than the stated ones."""
     looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
-    if request.inference or not (looks and request.fit_intercept):
+    if request.inference or not (looks and request.centres_target):
         return NO_TARGET  # whoever states scales has them
     half_width = np.min(request.target_half_width)
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
@@ -124,7 +126,7 @@ def _wanted_within(request):
     eta, evidence, spent = _range_of(request, count, most, aim)
     if not (evidence >= least and eta >= LEAST_RANGE):
         return NO_TARGET
-    tail = _tail(evidence, _BEYOND, [tail for tail in _TAILS if tail not in FAR_TAILS])
+    tail = _tail(evidence, _BEYOND, [of_tail for of_tail in _SHARES_BEYOND if not of_tail[-1]])
     return TargetSearch(_ZOOMS_WITHIN, tail, tail, count, spent, eta, within=True)
 
 
@@ -137,13 +139,13 @@ def _range_of(request, count, most, aim):
 
 def _tail(evidence, beyond, able):
     """The farthest quantile for which odds of a width that no record reaches are e^-beyond."""
-    return next((tail for tail in able if (1 - tail) * evidence >= 2 * beyond), MEDIAN)
+    return next((tail for tail, share, _ in able if share * evidence >= 2 * beyond), MEDIAN)
 
 
 def _ways(request):
     """Zooms, and one of `_WAYS`, of each search, the finest first."""
     cheap, dear, of_a_mean = _WAYS
-    if request.fit_intercept:
+    if request.centres_target:
         for zooms in range(_MOST_ZOOMS, 0, -1):
             yield zooms, (*cheap[:2], _LEAST_OF_ZOOMS)
     yield 0, cheap
@@ -170,7 +172,7 @@ def found_target(plan, receipt, place, key):
         most = min(_WORTH / request.signal, _MOST_OF_STATED)
         lo, hi = find_target_within(oracle, search, center - half_width, center + half_width, most)
     else:
-        lo, hi = find_target(oracle, search, centred=request.fit_intercept)
+        lo, hi = find_target(oracle, search, centred=request.centres_target)
     return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
 
 

@@ -4,6 +4,7 @@ from ._bounds_scaler import BoundsScaler
 from ._one_hot_encoder import DPOneHotEncoder
 from ._ordinal_encoder import DPOrdinalEncoder
 from ._pca import DPPCA
+from ._piecewise_exponential import PiecewiseExponential
 from ._quantile_transformer import DPQuantileTransformer
 from ._robust_scaler import DPRobustScaler
 from ._row_norm_clipper import RowNormClipper
@@ -14,4 +15,4 @@ from ._target_encoder import DPTargetEncoder
 
 __all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder"]
 __all__ += ["DPQuantileTransformer", "DPRobustScaler", "DPSelectKBest", "DPSimpleImputer"]
-__all__ += ["DPStandardScaler", "DPTargetEncoder", "RowNormClipper"]
+__all__ += ["DPStandardScaler", "DPTargetEncoder", "PiecewiseExponential", "RowNormClipper"]

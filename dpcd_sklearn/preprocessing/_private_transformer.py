@@ -2,13 +2,12 @@
 
 import math
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Real
 from typing import NamedTuple
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
-from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes, width_and_layout
 from ..plan._scale_choices import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
@@ -16,22 +15,14 @@ from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
-from ..utils._compat import HasMethods, Interval, StrOptions
-from ..utils._persons import OF_NEIGHBORING, ids_of, one_row_each, relation_of
+from ..utils._persons import ids_of, one_row_each, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
 from ..utils._warnings import warn
 from ._shared_texts import TEXTS
 
-OF_BUDGET = {
-    "epsilon": [Interval(Real, 0, math.inf, closed="right")],
-    "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-    "neighboring": OF_NEIGHBORING,
-    "n_public": [None, Interval(Integral, 1, None, closed="left")],
-    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
-    "random_state": ["random_state", ReproducibleNoise],
-}
+OF_BUDGET = BUDGET_CONSTRAINTS | {"random_state": ["random_state", ReproducibleNoise]}
 
 
 class TransformerPlan(NamedTuple):

@@ -17,7 +17,7 @@ from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._units import Units
-from ..privacy.sums._categories import CategoryPlace, category_of
+from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._records import canonical
 from ..utils._compat import StrOptions, fit_context
@@ -349,8 +349,7 @@ class DPSimpleImputer(PrivateTransformer):
         for j, column in enumerate(columns):
             missing = np.ma.getmaskarray(column)
             if column.dtype.kind in "fO":
-                cells = column.tolist()
-                missing = np.fromiter((category_of(cell) is None for cell in cells), bool)
+                missing = np.array([key is None for key in keys_of(column)], dtype=bool)
             filled[:, j] = np.ma.getdata(column)
             filled[missing, j] = self.statistics_[j]
             if self.add_indicator:

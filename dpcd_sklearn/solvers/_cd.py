@@ -33,7 +33,7 @@ class CDPlan(DrawnPlan):
         word, n_coordinates = self.request.solver.sampling, self.request.n_coordinates
         return SingleSampling.of(word, n_coordinates, 1, self.geometry.smoothness)
 
-    @property
+    @cached_property
     def recipe(self):
         return coordinate_recipe(self.request.signal)
 

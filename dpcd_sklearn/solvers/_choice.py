@@ -48,6 +48,11 @@ def plan_of(request):
             "inference=True takes records to be independent, and those of one person are not: its "
             "intervals would be too short. Leave inference=False, or make each person one record"
         )
+    if request.signs is not None and request.n_classes > 2:
+        raise ValueError(
+            f"monotonic_cst needs a regression or two classes, got {request.n_classes}: the "
+            "probability of one of several classes follows the coefficients of all of them"
+        )
     if request.by_id:
         return _plan_by_id(request)
     if request.inference and request.n_outputs > 1:

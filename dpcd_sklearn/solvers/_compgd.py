@@ -39,7 +39,7 @@ class CompGDPlan(GradientPlan):
     constraints = {None, "l1_ball", "l2_ball"}
     noiseless_max_iter = 20_000
 
-    @property
+    @cached_property
     def recipe(self):
         share = self._n_directions / self.request.n_coordinates
         chosen = compressed_recipe(self.request.signal, share)

@@ -59,7 +59,7 @@ class FrankWolfePlan(CoordinatePlan):
         root = math.sqrt(float(np.max(self.problem.smoothness)))
         return {"largest_score": 1.001 * self.problem.constraint.radius * root}
 
-    @property
+    @cached_property
     def recipe(self):
         return vertex_recipe(self.request.signal)
 

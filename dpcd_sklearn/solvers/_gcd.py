@@ -59,7 +59,7 @@ class GCDPlan(CoordinatePlan):
     solve = staticmethod(_gcd.solve)
     noiseless_max_iter = 1_000_000
 
-    @property
+    @cached_property
     def recipe(self):
         if self.request.n_outputs > 1:
             return greedy_softmax_recipe(self.request.signal)

@@ -179,12 +179,12 @@ class NewtonPlan(SolverPlan):
     """Proximal Newton: memory of p² numbers, two of every record, and 16 bits a cell."""
 
     solve = staticmethod(_newton.solve)
-    losses = set(LOSSES)
+    losses = set(LOSSES) - {"quantile"}  # curved by the density at a quantile, not by moments
     has_inference = True
     curvature = 1.0
     mean_square = 0.0  # of rows as they were found to be
 
-    @property
+    @cached_property
     def recipe(self):
         request, bounded = self.request, self.request.n_classes > 0
         if request.n_outputs > 1:

@@ -18,7 +18,14 @@ from scipy.linalg import LinAlgWarning
 from sklearn import config_context
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import ElasticNet, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    LinearRegression,
+    LogisticRegression,
+    QuantileRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 
 from ..loops._problem import Solution
 from ..plan._solver_plan import SolverPlan
@@ -62,18 +69,26 @@ class ScikitLearnPlan(SolverPlan):
         asked = asked or request.solver.word != "auto" or request.max_iter != "auto"
         if request.private or asked or not request.in_arrays:
             return False
+        if request.signs is not None:
+            return False
         if request.constraint is not None or request.n_penalized > request.n_features:
             return False
         if request.penalty not in {None, *_WITH_STRENGTH} or request.strength > _STRONGEST:
             return False
-        loss = with_all_targets(request).loss.name
+        twin = with_all_targets(request).loss.twin
+        if twin == "pinball":  # of a linear program, in dense matrices
+            return request.l1_share == 1 or (request.has_smooth_penalty and request.strength == 0)
         if not request.has_smooth_penalty:
-            return loss == "squared" and min(request.l1_share, request.strength) > 0
-        return loss != "huber" and not (loss == "squared" and request.sparse)
+            return twin == "squared" and min(request.l1_share, request.strength) > 0
+        return twin in ("logistic", "tweedie") or (twin == "squared" and not request.sparse)
 
-    @property
+    @cached_property
     def recipe(self):
         return self.noiseless_recipe
+
+    def with_loss(self, loss):
+        own = self.otherwise.with_loss(loss)
+        return type(self)(replace(self.request, loss=loss), otherwise=own)
 
     def over_records(self, place):
         plan = super().over_records(place)
@@ -120,13 +135,21 @@ class ScikitLearnPlan(SolverPlan):
         request, strength = self.request, self._strength
         n, tol, intercept = request.budget.n, float(request.tol), request.fit_intercept
         regression = {"fit_intercept": intercept, "copy_X": not may_overwrite}
+        # `tol` is of columns in units of sqrt(M_j), theirs of derivatives of a weighted mean
+        roots = np.sqrt(self.geometry.smoothness)
+        slope = max(tol * (self._curvature / roots).min(), _LEAST_SLOPE * roots.max())
+        slope *= np.sqrt(n / weight)
         if request.n_classes:
             C = 1 / (strength * n) if strength else np.inf
-            # `tol` is of columns in units of sqrt(M_j), theirs of derivatives of a weighted mean
-            roots = np.sqrt(self.geometry.smoothness)
-            slope = max(tol * (self._curvature / roots).min(), _LEAST_SLOPE * roots.max())
-            slope *= np.sqrt(n / weight)
             return LogisticRegression(C=C, tol=slope, fit_intercept=intercept, warm_start=True)
+        loss = with_all_targets(request).loss
+        common = {"alpha": strength * n / weight, "fit_intercept": intercept}
+        if loss.twin == "tweedie":
+            common |= {"link": "log", "solver": "newton-cholesky", "max_iter": 1000}
+            slope *= loss.mean ** (2 - loss.power)
+            return TweedieRegressor(power=loss.power, tol=slope, **common)
+        if loss.twin == "pinball":
+            return QuantileRegressor(quantile=loss.quantile, **common)
         if strength == 0:
             return LinearRegression(**regression)
         if request.l1_share == 0:

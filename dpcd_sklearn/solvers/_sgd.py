@@ -1,6 +1,9 @@
 """DP-SGD: what is stated of it, and its plan."""
 
+from functools import cached_property
+
 from ..loops import _sgd
+from ..penalties import PENALTIES
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
 from ..utils._typing import Auto
 from ._descent_recipe import descent_recipe, noiseless_descent_recipe
@@ -10,10 +13,11 @@ from ._gradients import GradientPlan
 class SGDPlan(GradientPlan):
     """DP-SGD: Poisson mini-batches, or all records."""
 
+    penalties = {None, *PENALTIES}
     solve = staticmethod(_sgd.solve)
     noiseless_recipe = noiseless_descent_recipe(full=True)
 
-    @property
+    @cached_property
     def recipe(self):
         request, curvature = self.request, self.curvature
         chosen = descent_recipe(

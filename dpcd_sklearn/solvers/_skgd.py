@@ -91,7 +91,7 @@ class SkGDPlan(DrawnPlan):
             made -= problem.momentum ** np.arange(1, self.n_updates + 1)
         return step * float(np.linalg.norm(made))
 
-    @property
+    @cached_property
     def recipe(self):
         spread = self.geometry.spread(self.request.n_coordinates)
         request = self.request

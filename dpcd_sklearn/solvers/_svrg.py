@@ -4,6 +4,7 @@ import math
 from functools import cached_property
 
 from ..loops import _svrg
+from ..penalties import PENALTIES
 from ..plan._solver import (
     COUNT_OR_NONE,
     DECAY,
@@ -38,10 +39,11 @@ def variance_reduced_recipe(signal, rate):
 class SVRGPlan(GradientPlan):
     """DP-SVRG: full gradients now and then, and how mini-batches differ from them."""
 
+    penalties = {None, *PENALTIES}
     solve = staticmethod(_svrg.solve)
     anchor_share = 0.5
 
-    @property
+    @cached_property
     def recipe(self):
         return variance_reduced_recipe(self.request.signal, self.rate)
 

@@ -22,7 +22,7 @@ class Persons(Stated):
 
     Tables in which a person has several records take it in place of a word. With a stated number
     of records it is `neighboring` of every estimator, scorer, pipeline and accountant of this
-    package; with ids, ``fit(X, y, groups=ids)``, of linear models in memory and of accountants.
+    package; with ids, ``fit(X, y, groups=ids)``, of all that fits records in memory.
 
     **Privacy**
 
@@ -81,6 +81,9 @@ class PersonsOfRows(Persons):
 
     def __sklearn_clone__(self):
         return self
+
+    def __repr__(self):
+        return repr(Persons(relation=self.relation))  # ledgers and reports show no ids
 
 
 OF_NEIGHBORING = [StrOptions(set(NEIGHBORING)), Persons]  # as a constraint of a parameter
@@ -185,7 +188,7 @@ def one_row_each(groups, n_records, *tables):
         If the ids are not valid, or records are sparse.
     """
     ids, persons = persons_of(groups, n_records)
-    found = np.array([_hash_of_id(one) for one in ids.tolist()], dtype=np.uint64)[persons]
+    found = hashes_of_ids(ids)[persons]
     for table in tables:
         for column in _columns(table):
             found = _mixed(found * _ODD + _hashes(column))
@@ -198,10 +201,11 @@ def one_row_each(groups, n_records, *tables):
     return order[drawn[np.append(True, np.diff(persons) > 0)]]
 
 
-def _hash_of_id(one):
-    """An integer below 2^64 that an id decides, and nothing else."""
-    digest = blake2b(str(one).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+def hashes_of_ids(ids, key=b""):
+    """An integer below 2^64 for each id, as uint64, which no other id decides."""
+    texts = (str(one).encode("utf-8", "surrogatepass") for one in ids.tolist())
+    found = (blake2b(text, digest_size=8, key=key).digest() for text in texts)
+    return np.array([int.from_bytes(one, "little") for one in found], dtype=np.uint64)
 
 
 def _columns(table):

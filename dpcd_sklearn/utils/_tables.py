@@ -1,5 +1,6 @@
 """Columns of data frames, judged by name and dtype alone, and the pipeline to write for them."""
 
+import itertools
 import re
 
 from ._cells import kind_of_dtype
@@ -49,12 +50,30 @@ def as_dates(names):
 
 
 def written(groups, model, options=""):
-    """The code of a pipeline for a table: what is done to which columns, and the model."""
-    lines = "".join(f"            ({step}, {names!r}),\n" for step, names in groups)
+    """The code of a pipeline for a table, as `black` would wrap it: steps by columns, a model."""
+    lines = "".join(wrapped(f"({step}, {names!r}),", 12) for step, names in groups)
     return (
         "    make_private_pipeline(\n        make_private_column_transformer(\n"
-        f"{lines}        ),\n        {model},\n{options}    )\n"
+        f"{lines}        ),\n{wrapped(f'{model},', 8)}{options}    )\n"
     )
+
+
+def wrapped(code, indent, width=88):
+    """Break the code of a call, list or tuple at its outermost commas until lines are short."""
+    plain = re.sub(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"", lambda m: "_" * len(m[0]), code)
+    bracket = re.search(r"[(\[{].", plain)
+    if len(line := " " * indent + code) <= width or not bracket:
+        return f"{line}\n"
+    depth, starts = 0, [bracket.start() + 1]
+    for i in range(starts[0], len(code)):
+        depth += (plain[i] in "([{") - (plain[i] in ")]}")
+        if depth < 0 or (depth == 0 and plain[i] == ","):
+            starts.append(i + 1)
+        if depth < 0:
+            break
+    parts = [code[i : j - 1].strip() for i, j in itertools.pairwise(starts)]
+    inner = "".join(wrapped(f"{part},", indent + 4, width) for part in parts if part)
+    return f"{line[: indent + starts[0]]}\n{inner}{' ' * indent}{code[starts[-1] - 1 :]}\n"
 
 
 def refusal_of_table(X, words, dates, model):

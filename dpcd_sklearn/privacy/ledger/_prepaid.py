@@ -94,6 +94,11 @@ class Prepaid:
         return self._accountant.charge(self._event, reproducible=self._reproducible, **self._facts)
 
     @property
+    def is_charged(self):
+        """Whether the whole was charged already."""
+        return self._receipt is not None
+
+    @property
     def testing(self):
         """Whether what protects nobody is admitted: as without an accountant, if there is none."""
         return self._accountant is None or self._accountant.testing

@@ -354,8 +354,10 @@ cdef class RecordOracle(Oracle):
             if not penalised:
                 score = -sign * gradient / root
             else:
-                score = penalty.signed_score(rule, w, gradient, self._smoothness[j], sign)
-                known = (fabs(penalty.signed_score(rule, w, 0.0, self._smoothness[j], sign))
+                score = penalty.signed_score(rule, j % self._width, w, gradient,
+                                             self._smoothness[j], sign)
+                known = (fabs(penalty.signed_score(rule, j % self._width, w, 0.0,
+                                                   self._smoothness[j], sign))
                          + fabs(w) * root)
                 if not (score == -INFINITY or self._noiseless or known < most):
                     return False

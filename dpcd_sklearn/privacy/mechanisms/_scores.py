@@ -17,7 +17,7 @@ _UP = 1 + 2.0**-40
 MOST_RECORDS = 2**30
 
 
-def score_sensitivity(kind, size, n_samples, neighboring):
+def score_sensitivity(kind, size, n_samples, neighboring, of_shares=False):
     """How far neighbours move the sums of a kind, in the l2 norm.
 
     Parameters
@@ -29,12 +29,15 @@ def score_sensitivity(kind, size, n_samples, neighboring):
     n_samples : int
         Number of records, which is public where it is used.
     neighboring : {"replace_one", "add_remove"}
+    of_shares : bool
+        Whether counts are of persons' shares, in units of 1 / LEVELS.
     """
+    one = LEVELS if of_shares else 1.0
     replaced = neighboring == "replace_one"
     if kind == "right":
-        return 1.0
+        return one
     if kind == "cells":
-        return math.sqrt(2) if replaced else 1.0
+        return math.sqrt(2) * one if replaced else one
     if kind == "bounded":
         return (2.0 if replaced else 1.0) * LEVELS * math.sqrt(size)
     if kind == "pairs" and replaced:
@@ -71,6 +74,7 @@ class ScoreUnits(SumUnits):
     event : as of SumUnits
     kind, size : as of `score_sensitivity`
     n_samples : int
+    of_shares : bool
 
     Raises
     ------
@@ -80,14 +84,14 @@ class ScoreUnits(SumUnits):
 
     what = "scores"
 
-    def __init__(self, event, kind, size, n_samples):
+    def __init__(self, event, kind, size, n_samples, of_shares=False):
         if n_samples > MOST_RECORDS:
             raise ValueError("more than 2^30 records have no exact score; score fewer")
         if n_samples < 0 or size < 1:
             raise ValueError(f"no score is of {size} sums over {n_samples} records")
         self.kind, self.size = kind, size
         self.weights = pair_weights(n_samples) if kind == "pairs" else [1] * size
-        sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring)
+        sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring, of_shares)
         super().__init__(event, sensitivity, n_samples=n_samples)
 
     def _grid(self, noise_multiplier, slack):

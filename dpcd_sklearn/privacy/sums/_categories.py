@@ -72,7 +72,7 @@ def counted(column):
         for cell, number in zip(cells.tolist(), numbers.tolist(), strict=True):
             counts[category_of(cell)] += number
     else:
-        counts = Counter(_key(category_of(cell)) for cell in column.tolist())
+        counts = Counter(keys_of(column))
     pairs = [(_category_of_key(key), number) for key, number in counts.items()]
     return sorted(pairs, key=lambda pair: order_of(pair[0]))
 
@@ -85,6 +85,11 @@ def _key(category):
     """
     is_large = isinstance(category, int) and category.bit_length() > 64
     return hex(category).encode() if is_large else category
+
+
+def keys_of(column):
+    """The key of each cell's category; a string is one by itself, and None is what is missing."""
+    return [cell if type(cell) is str else _key(category_of(cell)) for cell in column.tolist()]
 
 
 def _category_of_key(key):
@@ -103,13 +108,13 @@ def coded(column, categories):
     -------
     ndarray of intp of shape (n_samples,)
     """
-    places = {_key(category): i for i, category in enumerate(categories)}
+    places, others = {_key(category): i for i, category in enumerate(categories)}, len(categories)
     cells, inverse = column, slice(None)
     if column.dtype.kind in "biuf":
         cells, inverse = np.unique(np.ma.getdata(column), return_inverse=True)
-    of_cells = [places.get(_key(category_of(cell)), len(categories)) for cell in cells.tolist()]
+    of_cells = [places.get(key, others) for key in keys_of(cells)]
     found = np.array(of_cells, dtype=np.intp)[inverse]
-    found[np.ma.getmaskarray(column)] = places.get(None, len(categories))
+    found[np.ma.getmaskarray(column)] = places.get(None, others)
     return found
 
 
