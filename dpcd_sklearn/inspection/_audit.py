@@ -117,7 +117,7 @@ def audit(
     worst = min(rows, key=_passes)
     epsilon, delta = fitted.privacy_spent_
     squared = gdp_squared(fitted.privacy_event_)
-    k = fitted.privacy_event_.max_contributions  # a person's: k records tell k times as much
+    k = fitted.privacy_event_.max_contributions or 1  # k records of a person tell k times as much
     return AuditResult(
         verdict=verdict,
         epsilon_lower=max(_epsilon_shown(row, delta) for row in rows),

@@ -26,6 +26,7 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..privacy.accounting._persons import of_persons
 from ..privacy.mechanisms._running_counts import halfway
+from ..utils._persons import relation_of
 from ..utils._shown import Shown
 from ..utils._warnings import silence
 from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
@@ -41,7 +42,7 @@ from ._release_tests import (
     separation,
 )
 from ._released_answers import EnoughError, Tape
-from ._simulated_records import CHANGES, OF_METHOD
+from ._simulated_records import CHANGES, OF_METHOD, by_person
 from ._simulated_tables import COMMON, gaining
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
@@ -119,6 +120,7 @@ class Runs:
 
     def __init__(self, model, seed, n_jobs):
         self._model, self._seed, self._n_jobs = model, seed, n_jobs
+        self._of_records = relation_of(model.neighboring)[1] is not None
 
     def lead(self, data):
         """The tape of a run that draws everything, and its model."""
@@ -131,13 +133,14 @@ class Runs:
         return tape, self._run(tape, data)
 
     def _run(self, tape, data):
-        X, y, weights = data
+        X, y, weights, *groups = data if self._of_records else by_person(*data)
         copy = clone(self._model)
         copy.set_params(random_state=self._seed)
         copy._recorder = tape
         try:
             given = (X,) if y is None else (X, y)
-            copy.fit(*given, **({} if weights is None else {"sample_weight": weights}))
+            beside = {} if weights is None else {"sample_weight": weights}
+            copy.fit(*given, **beside, **dict(zip(("groups",), groups, strict=False)))
         except (EnoughError, RuntimeError):  # of compiled solvers the latter
             if tape.n_left != 0:
                 raise

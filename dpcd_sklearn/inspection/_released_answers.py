@@ -61,6 +61,7 @@ _PLACES = {
     ("CurvatureOracle", "release_curvature"): 1,
     ("CurvatureOracle", "release_mean_square"): 2,
     ("CurvatureOracle", "release_mean_row"): 2,
+    ("CurvatureOracle", "release_times"): 2,
 }
 _WORDS = {
     "release_quantiles of octaves": "choices of scales",
@@ -78,6 +79,7 @@ _WORDS = {
     "release_sample": "gradients of samples",
     ("CurvatureOracle", "release_mean_square"): "mean square of rows",
     "release_mean_row": "mean row",
+    "release_times": "mean root of a person's number of records",
     "release_curvature": "curvature",
     "release_preconditioned": "Newton gradients",
     ("MomentOracle", "release_mean_square"): "mean square of gradients",

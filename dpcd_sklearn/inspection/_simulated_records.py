@@ -28,6 +28,8 @@ _TAIL_ODDS = 3.9
 _FULLEST = 0.55
 # Every other column is of one number, but for so many records: their tails are looked for.
 _RARE = 0.04
+# Rows of a person who has several.
+_MANY_ROWS = 9
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ OF_METHOD = {
     "release_mean_squares": _OF_ROWS,
     "release_mean_square": (*_OF_ROWS, "one that is heard"),
     "release_mean_row": _OF_ROWS,
+    "release_times": ("from the middle",),
     # of few features turned ones, and the intercept's 1 of all, are nearest to a right angle
     "release_curvature": ("other axis", "far and turned", "from the middle"),
     "release_moments": ("other axis", "other axis, at rest", "from the middle"),
@@ -397,6 +400,17 @@ class SimulatedRecords:
         if bounds is None or np.ndim(bounds[0]):
             return None
         return float(bounds[0]), float(bounds[1])
+
+
+def by_person(X, y, weights):
+    """The data of so many persons, each with one or more rows that are alike, and their ids.
+
+    Whose first cell lies above the middle one has many, so persons differ in their number too.
+    """
+    first = np.ravel(X.toarray()[:, 0] if hasattr(X, "toarray") else np.asarray(X)[:, 0])
+    who = np.repeat(np.arange(len(first)), np.where(first > np.median(first), _MANY_ROWS, 1))
+    X = X.iloc[who] if hasattr(X, "iloc") else X[who]
+    return X, *(None if one is None else one[who] for one in (y, weights)), who
 
 
 def _in_octaves(values):
