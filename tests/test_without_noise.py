@@ -38,6 +38,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
+from dpcd_sklearn.inspection import plan
 from dpcd_sklearn.losses import Huber, Quantile, Tweedie
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.penalties import Box
@@ -264,6 +265,11 @@ def test_an_offset_is_added_to_the_margins(model, power):
         routed = make_pipeline(StandardScaler(), clone(model).set_fit_request(offset=True))
         routed.fit(X, y, offset=offset)
     assert_allclose(routed.predict(X), model.predict(X), rtol=1e-3)
+
+
+@table("model", [DPPoissonRegressor(), DPGammaRegressor(target_bounds=(0, 9))])
+def test_a_plan_makes_up_targets_that_the_loss_has(model):
+    assert "on made-up records" in str(plan(model.set_params(epsilon=5.0), 500, 2))
 
 
 def test_a_quantile_is_that_of_scikit_learn_and_its_width_goes_to_zero():

@@ -163,4 +163,6 @@ def _target(model, latent):
         lo, hi = (-1.0, 1.0) if bounds is None else bounds
     middle, half = (np.add(lo, hi)) / 2, np.subtract(hi, lo) / 2
     y = np.clip(middle + half * latent / 3, lo, hi)  # three standard deviations fill the bounds
+    if getattr(model, "_log_link", None) is not None:
+        y = np.maximum(y, 1e-3 * np.abs(hi))
     return y[:, 0] if y.shape[1] == 1 else y
