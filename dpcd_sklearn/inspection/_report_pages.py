@@ -14,7 +14,8 @@ _STYLE = """
   --line: #3a424d; --soft: #1d232c; --blue: #56b4e9; --red: #ff8a80; } }
 .dpcd-report h1 { font-size: 1.5rem; } .dpcd-report h2 { font-size: 1.15rem; margin-top: 1.6rem; }
 .dpcd-report table { border-collapse: collapse; display: block; overflow-x: auto; }
-.dpcd-report th, .dpcd-report td { border-bottom: 1px solid var(--line); padding: .25rem .6rem;
+.dpcd-report th, .dpcd-report td { color: var(--ink); background: var(--paper);
+  border-bottom: 1px solid var(--line); padding: .25rem .6rem;
   text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }
 .dpcd-report th { background: var(--soft); }
 .dpcd-report .flaw { color: var(--red); font-weight: 600; }

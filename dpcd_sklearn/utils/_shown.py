@@ -15,7 +15,8 @@ class Shown:
         return f"{type(self).__name__}({call})"
 
     def _repr_html_(self):
-        return f"<pre>{escape(str(self))}</pre>"
+        style = "font-family: monospace; word-break: normal; overflow-wrap: anywhere"
+        return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
 def _short(value):
