@@ -115,8 +115,11 @@ def wanted_target(request):
 def _wanted_within(request):
     """The search for narrower bounds than the stated ones."""
     looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
+    # whoever states scales has them; all three facts come from encoders, which know no target
+    facts = request.feature_bounds, request.feature_scale, request.row_norm_bound
+    looks = looks or all(fact is not None for fact in facts)
     if request.inference or not (looks and request.centres_target):
-        return NO_TARGET  # whoever states scales has them
+        return NO_TARGET
     half_width = np.min(request.target_half_width)
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
     if not (half_width > _LEAST_WIDTH and farthest < _FARTHEST):
