@@ -212,7 +212,9 @@ def _as_read(plan, records):
         target = np.searchsorted(np.unique(target), target).astype(float)
     else:
         target = (target - request.target_center) / request.target_half_width
-        target = np.clip(target, -1.0, 1.0)
+        loss = request.loss
+        ends = (loss.low, loss.high) if request.has_log_link else (-1.0, 1.0)
+        target = np.clip(target, *ends)
     return X, target, np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
 
 

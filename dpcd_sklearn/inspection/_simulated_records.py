@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from ..utils._persons import relation_of
 from ..utils._public import check_bounds
 
-_FAR_TARGET = 1e9
+_FAR_TARGET, _LEAST_TARGET = 1e9, 1e-9
 # In units of a feature that nothing bounds.
 _FAR = 1e3
 # Numbers whose octaves lie on both sides of that of the middle one, where odds are highest.
@@ -182,7 +182,8 @@ class SimulatedRecords:
             y[at] = self.labels[np.arange(self.n) * len(self.labels) // self.n]
             return y
         lo, hi = self._target_bounds() or (-3.0, 3.0)
-        return self._targets((lo + hi) / 2 + (hi - lo) / 6 * np.clip(noise, -3, 3))
+        y = self._targets((lo + hi) / 2 + (hi - lo) / 6 * np.clip(noise, -3, 3))
+        return self._admissible(y)
 
     # ---- quantiles ----
 
@@ -235,7 +236,7 @@ class SimulatedRecords:
                 X = table * np.ones(self.p)
             else:
                 y = table[:, 0] if self._n_targets is None else table * np.ones(self._n_targets)
-        return self._laid_out(X), y, None
+        return self._laid_out(X), self._admissible(y), None
 
     def _around_quantiles(self, quantiles, count, moved, tilt):
         """Numbers from -2 to 2: those of few records are where a quantile is.
@@ -360,6 +361,7 @@ class SimulatedRecords:
             y[at] = _FAR_TARGET
             if not change.quiets:
                 other[at] = -_FAR_TARGET
+        y, other = map(self._admissible, (y, other))
         return (y, other) if self._n_targets else (y[:, 0], other[:, 0])
 
     def _features(self, plan, multiples, change):
@@ -383,6 +385,11 @@ class SimulatedRecords:
         import pandas as pd  # the user's X was a data frame
 
         return pd.DataFrame(X, columns=list(self._columns))
+
+    def _admissible(self, y):
+        """The targets, positive where the loss has a log link."""
+        has_log_link = getattr(self.model, "_log_link", None) is not None
+        return np.maximum(y, _LEAST_TARGET) if has_log_link else y
 
     def _targets(self, y):
         return np.repeat(y[:, None], self._n_targets, axis=1) if self._n_targets else y
