@@ -122,7 +122,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _start_at_mean(self, plan, receipt, records, key):
         """The plan in units of the released mean, and where it starts."""
-        plan = plan.with_loss(plan.request.loss.around(found_mean(plan, receipt, records, key)))
+        mean, weight = found_mean(plan, receipt, records, key)
+        plan = plan.with_loss(plan.request.loss.around(mean, weight, plan.knows_weights))
         return plan, self._start_at(plan.request)
 
     def _finds_target(self):

@@ -38,6 +38,8 @@ cdef class TweedieLoss(Loss):
     unit : float or None
         The curvature that counts as 1: None is the expected one at `mean`. It is no bound. At the
         minimum of a fit with an intercept it is the mean curvature of all records (power 1).
+    weight : float
+        The mean weight of the records, which descents feel in their curvature.
     """
 
     name = "tweedie"
@@ -47,13 +49,14 @@ cdef class TweedieLoss(Loss):
     has_log_link = True
     has_known_errors = False
 
-    cdef readonly double power, mean, low, high, unit, reach
+    cdef readonly double power, mean, low, high, unit, reach, weight
     cdef double _least, _most
 
     def __init__(self, double power=1.0, double mean=1.0, double low=0.0, double high=math.inf,
-                 unit=None):
+                 unit=None, double weight=1.0):
         self.power, self.mean, self.low, self.high = power, mean, low, high
         self.unit = mean ** (2 - power) if unit is None else unit
+        self.weight = weight
         self.reach = high / mean if high < math.inf else 1.0
         self._least = math.log(low) if low > 0 else -700.0
         self._most = math.log(high) if high < math.inf else 700.0
@@ -66,9 +69,11 @@ cdef class TweedieLoss(Loss):
         low = max(low, _LEAST * high) if stated.power > 1 else low
         return cls(stated.power, max(_MEAN * high, low), low, high)
 
-    def around(self, mean):
-        """The loss at another mean of the target."""
-        return type(self)(self.power, min(max(mean, self.low), self.high), self.low, self.high)
+    def around(self, mean, weight, knows_weights):
+        """The loss at another mean of the target and of the weights; Newton steps know these."""
+        mean = min(max(mean, self.low), self.high)
+        unit = mean ** (2 - self.power) * (1 if knows_weights else weight)
+        return type(self)(self.power, mean, self.low, self.high, unit, weight)
 
     def bounded(self):
         """The loss whose unit is its largest second derivative, the target's term at the mean."""

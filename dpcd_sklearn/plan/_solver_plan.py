@@ -85,7 +85,7 @@ class SolverPlan(metaclass=ABCMeta):
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
-    forgets_its_start = hides_updates = settles = False
+    forgets_its_start = hides_updates = settles = knows_weights = False
     noise_length = 0.0
     _start, _progress = None, None
 

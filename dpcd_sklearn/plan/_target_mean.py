@@ -22,6 +22,8 @@ from ._release import Release
 _SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
+# No mean weight is taken to be less.
+_LEAST_WEIGHT = 0.01
 
 
 def mean_share(request):
@@ -41,16 +43,17 @@ class OfIntercept(Release):
     The mean of the target is one, of the squared loss; that of the loss itself comes at the end.
     """
 
-    def __init__(self, name, at_end):
-        self.name, self._at_end = name, at_end
+    def __init__(self, name, count):
+        self.name, self.count, self._at_end = name, count, count == 1
 
     def share(self, plan):
         share = plan.request.mean_share
         return _SHARE * (share > _SHARE) if self._at_end else min(share, _SHARE)
 
-    def units(self, plan, n_samples):
+    def units(self, plan, n_samples, largest=None):
         smoothness, loss = plan.geometry.smoothness, plan.request.loss
-        largest = loss.reach if self._at_end else loss.high / 2
+        if largest is None:
+            largest = loss.reach if self._at_end else 2 * loss.high
         return CoordinateUnits(
             plan.part_of(self.name),
             n_samples=n_samples,
@@ -59,38 +62,54 @@ class OfIntercept(Release):
             n_normalizer=plan.request.budget.n,
         )
 
-    def released(self, plan, receipt, records, key, loss, at):
-        """The derivative of a mean loss at coefficients, and its units."""
+    def released(self, plan, receipt, records, key, loss, points, largest=None):
+        """The derivatives of a mean loss at coefficients, and their units."""
         place, request = plan.place(records), plan.request
-        units = self.units(plan, place.n_samples)
+        units = self.units(plan, place.n_samples, largest)
         stated = {"loss": loss, "fit_intercept": True, "key": self.key(key)}
         oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
-        return float(partials(oracle, at[np.newaxis], request.n_coordinates - 1)[0]), units
+        return partials(oracle, points, request.n_coordinates - 1), units
 
 
-OF_MEANS = TARGET_MEAN, MEAN_AT_END = OfIntercept("mean", False), OfIntercept("mean at end", True)
+OF_MEANS = TARGET_MEAN, MEAN_AT_END = OfIntercept("mean", 2), OfIntercept("mean at end", 1)
 
 
 def found_mean(plan, receipt, records, key):
-    """The released mean, no less than its noise.
+    """The released means of the target, no less than its noise, and of the weights.
+
+    Without weights both derivatives are taken in the middle of the target's range. With weights w
+    they are those at 0, the mean of -w y, and at the upper bound, of w (high - y): their difference
+    is the mean weight. So a mean is right whatever the unit of exposures is, up to weights of 2.
 
     Parameters
     ----------
     plan : SolverPlan
         In the bounds that were found.
     receipt : Receipt
-        What pays for the mean is redeemed here.
+        What pays for the means is redeemed here.
     records : Arrays, or what has their methods
         Targets within the public bounds of the plan's loss.
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
+
+    Returns
+    -------
+    mean, weight : float
     """
-    middle, at = plan.request.loss.high / 2, np.zeros(plan.request.n_coordinates)
-    at[-1] = middle
-    slope, units = TARGET_MEAN.released(plan, receipt, records, key, SquaredLoss(), at)
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[plan.request.budget.neighboring]
-    noise = neighbors * middle * units.noise_multiplier / plan.request.budget.n
-    return min(max(middle - slope, noise), 2 * middle)
+    request = plan.request
+    high, points = request.loss.high, np.zeros((2, request.n_coordinates))
+    has_weights = getattr(records, "sample_weight", ()) is not None
+    points[:, -1] = (0.0, high) if has_weights else high / 2
+    largest = 2 * high if has_weights else high / 2
+    found, units = TARGET_MEAN.released(
+        plan, receipt, records, key, SquaredLoss(), points, largest
+    )
+    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
+    noise = neighbors * largest * units.noise_multiplier / request.budget.n
+    if not has_weights:
+        return min(max(high / 2 - found.mean(), noise / math.sqrt(2)), high), 1.0
+    weight = max((found[1] - found[0]) / high, _LEAST_WEIGHT, 2 * noise / high)
+    return min(max(-found[0], noise) / weight, high), weight
 
 
 def with_mean(plan, receipt, records, key, solution):
@@ -103,7 +122,8 @@ def with_mean(plan, receipt, records, key, solution):
     if plan.part_of(MEAN_AT_END.name) is None:
         return solution
     loss, coef = plan.request.loss, solution.coef.copy()
-    slope, _ = MEAN_AT_END.released(plan, receipt, records, key, loss, coef)
+    slopes, _ = MEAN_AT_END.released(plan, receipt, records, key, loss, coef[np.newaxis])
+    slope = slopes[0] * loss.unit / (loss.weight * loss.mean ** (2 - loss.power))
     of_means, of_ratios = -math.log1p(max(slope, -_MOST)), math.log1p(-min(slope, _MOST))
     coef[-1] += (2 - loss.power) * of_means + (loss.power - 1) * of_ratios
     return replace(solution, coef=coef)

@@ -103,6 +103,9 @@ def _plan_by_id(request):
         and (solver.word != "sgd" or solver.sampling_rate != 1),
         "one strength of the penalty is stated": bool(request.strengths),
         "no feature_scale is 'private'": request.asks_for_smoothness,
+        f"clip is stated with loss={request.loss.name!r}, since no mean of the target is released "
+        "by ids (2.0 suits rates that are about 1 or less)": request.has_log_link
+        and request.clip == "auto",
     }
     if needs := [words for words, fails in wrong.items() if fails]:
         raise ValueError(f"groups need that {' and that '.join(needs)}")
