@@ -220,7 +220,11 @@ def test_moments_of_images_are_those_of_numpy(loss):
 def test_second_derivatives_are_those_of_the_losses():
     margins, step = np.linspace(-2, 2, 41) + 0.001, 1e-6
     targets = {"squared": (0.3,), "huber": (0.0,), "logistic": (0.0, 1.0)}
-    assert set(targets) == {name for name, loss in LOSSES.items() if not loss.multi_output}
+    assert set(targets) == {
+        name
+        for name, loss in LOSSES.items()
+        if not loss.multi_output and loss.has_known_errors
+    }
     for name, y in ((name, y) for name, ys in targets.items() for y in ys):
         loss, y = LOSSES[name](), np.full(41, y)
         slope = (loss.gradient(margins + step, y) - loss.gradient(margins - step, y)) / (2 * step)

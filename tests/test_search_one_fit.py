@@ -258,7 +258,7 @@ def test_shared_steps_are_fitted_once(data, monkeypatch):
     (entry,) = accountant.entries()
     assert entry.event == str(search.privacy_event_) == str(search.planned_event(N, P))
     assert entry.estimator == "PrivateSearchCV" and search.privacy_spent_ == (3.0, 1e-6)
-    assert len(fits) == 2  # up to the charge, and once
+    assert len(fits) == 1
     assert len(search.cv_results_["params"]) == 4 and search.n_splits_ == 1
     assert search.best_params_[f"{prefix}alpha"] == 1e-4 and set(search.best_params_) == set(grid)
     best = search.best_estimator_

@@ -98,6 +98,7 @@ class SolverPlan(metaclass=ABCMeta):
     def changed(self, **fixed):
         """The same plan but for these numbers."""
         other = copy(self)
+        vars(other).pop("_beside", None)
         vars(other).update(fixed)
         return other
 

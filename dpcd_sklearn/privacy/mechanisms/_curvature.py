@@ -265,7 +265,8 @@ class CurvatureOracle:
         largest, smallest = values[0] + error, values[-1] - error
         if not smallest * _WORST_CONDITION > largest:
             raise ValueError("the geometry is too close to singular; raise its least curvature")
-        short = short_transform(transform) if self._sums.reads_short_rows else None
+        reads_short_rows = getattr(self._sums, "reads_short_rows", True)
+        short = short_transform(transform) if reads_short_rows else None
         self._grid = self._units.gradient_grid(largest, smallest, short is not None)
         self._transform, self._exponent, self._smallest = transform, exponent, smallest
         self._sums.measure(transform, largest, smallest, short)
