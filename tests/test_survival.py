@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from tables import table
 
-from dpcd_sklearn import DPLinearRegressor, Persons
+from dpcd_sklearn import DPLinearRegressor, DPPoissonRegressor, Persons
 from dpcd_sklearn.preprocessing import PiecewiseExponential
 from dpcd_sklearn.solvers import SGD
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -149,3 +149,17 @@ def test_the_stored_benchmark_equals_lifelines_without_noise_and_is_what_the_gui
         name = f"{row['set']} ({int(row['persons']):,}), {row['feature']} "
         (line,) = [line for line in page if line.startswith(name)]
         assert line.removeprefix(name).split() == [f"{float(row[one]):.2f}" for one in names]
+
+
+@table("unit", [0.2, 1.0, 5.0])
+def test_coefficients_follow_no_unit_of_exposure(unit):
+    """The mean weight is released beside the mean of the target."""
+    rng, n = np.random.default_rng(0), 20_000
+    X, exposure = rng.uniform(-1, 1, (n, 2)), rng.uniform(0.5, 1.5, n)
+    y = rng.poisson(exposure * np.exp(X @ [0.8, -0.5] - 0.5))
+    model = DPPoissonRegressor(
+        alpha=0, feature_bounds=(-1, 1), target_bounds=(0, 10 / unit), epsilon=5.0, delta=1e-6
+    )
+    model.fit(X, y, offset=np.log(unit * exposure))
+    assert_allclose(model.coef_, [0.8, -0.5], atol=0.15)
+    assert_allclose(model.intercept_ + np.log(unit), -0.5, atol=0.15)
