@@ -19,6 +19,7 @@ from tables import table
 import dpcd_sklearn
 from dpcd_sklearn import (
     BudgetExceededError,
+    DPGammaRegressor,
     DPLassoCD,
     DPLinearClassifier,
     DPLinearRegressor,
@@ -67,6 +68,12 @@ def accountant():
 @pytest.fixture
 def data():
     return records()
+
+
+def data_of(kind, data):
+    """Records with targets that an estimator takes."""
+    X, y = data
+    return X, y + (kind is DPGammaRegressor)
 
 
 def refuse(model, X, y, match, *, error=NO_VALUE, ledger=None, **fit_params):
@@ -572,15 +579,16 @@ class Impostor:
 @table("wrong", [3.0, "ledger.db", object(), {}, PrivacyAccountant, Impostor()])
 @table("kind", PRIVATE)
 def test_what_is_no_accountant_is_refused(data, kind, wrong):
+    X, y = data_of(kind, data)
     with pytest.raises(TypeError, match="accountant.* must be (a PrivacyAccountant|None) or"):
-        kind(accountant=wrong).fit(*data)
+        kind(accountant=wrong).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @table("params", [{"random_state": ReproducibleNoise(0)}, {"epsilon": INF}])
 @table("kind", PRIVATE)
 def test_only_an_accountant_for_testing_admits_what_is_not_private(data, kind, params):
-    (word,) = params
+    (word,), data = params, data_of(kind, data)
     accountant = PrivacyAccountant(1e6, 0.01)
     model = kind(accountant=accountant, **params)
     for same in (model, clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -595,7 +603,7 @@ def test_only_an_accountant_for_testing_admits_what_is_not_private(data, kind, p
 
 @table("kind", PRIVATE)
 def test_another_relation_a_closed_ledger_and_a_small_budget_are_refused(accountant, data, kind):
-    public = {"neighboring": "add_remove", "n_public": N_SAMPLES}
+    public, data = {"neighboring": "add_remove", "n_public": N_SAMPLES}, data_of(kind, data)
     add_remove = PrivacyAccountant(1e6, 0.01, **public)
     refuse(kind(accountant=add_remove, delta=1e-3), *data, match="neighboring='add_remove'")
     model = kind(accountant=accountant, delta=1e-3, **public)

@@ -21,6 +21,7 @@ from tape_cases import CASES, N, numbers, two, unit
 import dpcd_sklearn
 from dpcd_sklearn import (
     BudgetExceededError,
+    DPGammaRegressor,
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
@@ -250,7 +251,8 @@ def fitted_objects(accountant):
         estimator = kind()
         given = {key: value for key, value in options.items() if key in estimator.get_params()}
         is_word = is_classifier(estimator) or "classes" in estimator.get_params()
-        yield estimator.set_params(**given).fit(numbers, FRAME_LABELS if is_word else target)
+        y = abs(target) + 0.1 if kind is DPGammaRegressor else target
+        yield estimator.set_params(**given).fit(numbers, FRAME_LABELS if is_word else y)
     for kind in (plain, DPColumnTransformer):
         yield make_private_pipeline(mixed(kind), model, **options).fit(FRAME, FRAME_LABELS)
     union = FeatureUnion([("a", DPStandardScaler()), ("b", DPQuantileTransformer())])

@@ -349,9 +349,9 @@ def test_scores_of_runs_have_the_noise_of_persons(monkeypatch):
     seen = []
     make = search_plan.ScoreUnits
 
-    def units(event, kind, size, n_samples):
+    def units(event, *facts):
         seen.append(event)
-        return make(event, kind, size, n_samples)
+        return make(event, *facts)
 
     monkeypatch.setattr("dpcd_sklearn.metrics._scorer.ScoreUnits", units)
     model = DPLinearRegressor(solver=SkGD(), neighboring=Persons(K), **UNIT_SCALE)

@@ -419,7 +419,7 @@ def test_sparse_records_are_taken_or_refused_before_the_charge(kind, frame, layo
 
 TOLD = {
     "scaler": {"feature_bounds": (-1.0, 1.0), "feature_scale": 1.0},
-    "one hot": {"feature_bounds": (0.0, 1.0)},
+    "one hot": {"feature_bounds": (0.0, 1.0), "feature_scale": 1.0, "row_norm_bound": 3**0.5},
     "ordinal": {"feature_bounds": (0.0, 15.0)},
     "means of the target": {"feature_bounds": (-1.0, 1.0)},
     "quantiles": {"feature_bounds": (0.0, 1.0), "feature_scale": 1.0},
