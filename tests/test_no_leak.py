@@ -25,6 +25,7 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPPoissonRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
 )
@@ -251,7 +252,7 @@ def fitted_objects(accountant):
         estimator = kind()
         given = {key: value for key, value in options.items() if key in estimator.get_params()}
         is_word = is_classifier(estimator) or "classes" in estimator.get_params()
-        y = abs(target) + 0.1 if kind is DPGammaRegressor else target
+        y = abs(target) + 0.1 if kind in (DPGammaRegressor, DPPoissonRegressor) else target
         yield estimator.set_params(**given).fit(numbers, FRAME_LABELS if is_word else y)
     for kind in (plain, DPColumnTransformer):
         yield make_private_pipeline(mixed(kind), model, **options).fit(FRAME, FRAME_LABELS)
