@@ -163,3 +163,23 @@ def test_coefficients_follow_no_unit_of_exposure(unit):
     model.fit(X, y, offset=np.log(unit * exposure))
     assert_allclose(model.coef_, [0.8, -0.5], atol=0.15)
     assert_allclose(model.intercept_ + np.log(unit), -0.5, atol=0.15)
+
+
+def test_concordance_counts_comparable_pairs():
+    rng, n = np.random.default_rng(3), 60
+    X, duration = rng.integers(-2, 3, (n, 1)) / 2.0, rng.integers(1, 9, n).astype(float)
+    event = rng.integers(0, 2, n)
+    periods = PiecewiseExponential([4.0])
+    rows = periods.expand(X, duration, event)
+    model = DPPoissonRegressor(alpha=0, epsilon=INF)
+    model.fit(rows.X, rows.rate, sample_weight=rows.exposure)
+    risk = periods.hazard(model, X)[:, 0]
+    agreed = [
+        (risk[i] > risk[j]) + (risk[i] == risk[j]) / 2
+        for i in range(n)
+        for j in range(n)
+        if event[i]
+        and (duration[i] < duration[j] or (duration[i] == duration[j] and not event[j]))
+    ]
+    assert periods.concordance(model, X, duration, event) == pytest.approx(np.mean(agreed))
+    assert math.isnan(periods.concordance(model, X, duration, np.zeros(n)))

@@ -169,6 +169,38 @@ class PiecewiseExponential(Stated):
             raise ValueError(f"times must be a sequence of numbers in [0, inf), got {times!r}")
         return np.exp(-self.hazard(model, X) @ self._at_risk(times).T)
 
+    def concordance(self, model, X: ArrayLike, duration: ArrayLike, event: ArrayLike) -> float:
+        """Share of comparable pairs that hazards order as durations do (Harrell's C); not private.
+
+        It is computed from these records without noise, so take records that may be public. A pair
+        is comparable if the shorter duration ended with the event. Equal hazards count half.
+
+        Parameters
+        ----------
+        model : regressor, as of `hazard`
+        X, duration, event : as of `expand`
+
+        Returns
+        -------
+        concordance : float
+            0.5 is that of no model; NaN where no pair is comparable.
+
+        Raises
+        ------
+        ValueError
+            As of `expand`.
+        """
+        self.expand(X, duration, event)  # refuses what is invalid
+        hazard = self.hazard(model, X)[:, 0]
+        duration, event = np.asarray(duration, dtype=float), np.asarray(event, dtype=bool)
+        agreed = n_pairs = 0.0
+        for i in np.flatnonzero(event):
+            later = (duration > duration[i]) | ((duration == duration[i]) & ~event)
+            others = hazard[later]
+            agreed += (others < hazard[i]).sum() + (others == hazard[i]).sum() / 2
+            n_pairs += len(others)
+        return agreed / n_pairs if n_pairs else float("nan")
+
     def _edges(self):
         """Where periods begin and end, with 0 and infinity."""
         cuts = np.asarray(self.cuts, dtype=float)
