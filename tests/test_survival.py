@@ -139,6 +139,8 @@ def test_a_private_fit_protects_persons(by_id, records):
 
 def test_the_stored_benchmark_equals_lifelines_without_noise_and_is_what_the_guide_says():
     checkout = Path(__file__).parents[1]
+    if not (checkout / "doc").is_dir():
+        pytest.skip("benchmarks and documentation are not here")
     with (checkout / "benchmarks/survival.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     page = (checkout / "doc/guide/survival.rst").read_text("utf-8").splitlines()
