@@ -33,7 +33,7 @@ from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
 from ._release_claims import game_of, unused
 from ._release_names import lone_names
 from ._release_tests import (
-    OfAlikeNoise,
+    IsotropicLinearTest,
     OfCells,
     OfGreedyChoices,
     OfNumbers,
@@ -407,7 +407,7 @@ class _Contest:
         if self._of_cells:
             return OfCells(low[0])
         if (method := self._kind.method) in _ALIKE_NOISE:
-            return OfAlikeNoise(low, *_ALIKE_NOISE[method])
+            return IsotropicLinearTest(low, *_ALIKE_NOISE[method])
         return OfNumbers(low)
 
 

@@ -69,8 +69,8 @@ class OfNumbers(ReleaseTest):
         return np.array([numbers(run) for run in runs]) @ self._weights
 
 
-class OfAlikeNoise(OfNumbers):
-    """The same, where all numbers have the same independent noise.
+class IsotropicLinearTest(OfNumbers):
+    """Linear test for isotropic noise.
 
     Parameters
     ----------

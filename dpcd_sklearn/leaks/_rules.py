@@ -162,7 +162,7 @@ RULES = (
         "steps that learn from the records for free",
         "void",
         learns,
-        "What it keeps, or makes of a record, follows other records, without noise and without a "
+        "Its output for one record depends on the other records, without noise and without a "
         "charge.",
         what_instead,
     ),

@@ -39,7 +39,7 @@ def margin_scale(tail, smoothness, loss, start, clip):
     with np.errstate(all="ignore"):
         mean, covariance, told = _margins(tail, smoothness, loss.curvature)
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
-        return 1.0  # of noise that left no moments, nothing is said
+        return 1.0  # the noisy moments are not finite
     if len(mean) == 1:  # two classes: margins of none and of one, whose residual counts twice
         mean, covariance = of_two_classes(mean, covariance)
         start, clip = np.append(0.0, start), clip * 2**0.5

@@ -31,7 +31,7 @@ TAIL = Fraction(19, 20)
 REACH = 2.0
 # Bounds are so many inter-quartile ranges, or medians, from the centre: 2.7 standard deviations
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
-# (diamonds: .88 for .91), 3 gains nothing.
+# (diamonds: R² falls from .91 to .88), 3 gains nothing.
 WIDTH = 2.0
 # Before any record is seen, odds of octaves fall with the square of the distance above the numbers
 # 4 to 8, by a half over five octaves, and by e over four below: with all odds alike, a hundred

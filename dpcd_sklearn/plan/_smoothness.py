@@ -1,9 +1,9 @@
 """M_j of features whose bounds are stated, but loose: from released moments, if affordable.
 
 Bounds far wider than the records make M_j too large: steps are too short, and clips, which follow
-sqrt(M_j), are given to columns that do not need them. And so do bounds that records lie at one end
-of, so they are seen from their mean: diamonds at ε = 1, within bounds three times too wide, have an
-R² of .90 by DP-CD with means, .88 without, .71 by bounds.
+sqrt(M_j), are given to columns that do not need them. The same happens when records cluster at
+one end of their bounds, so we centre them at their mean: diamonds at ε = 1, within bounds three
+times too wide, have an R² of .90 by DP-CD with means, .88 without, .71 by bounds.
 """
 
 import numpy as np

@@ -167,7 +167,7 @@ def refusal(parameters, balance, event):
                 "together by reserve()"
             )
     gaussian = gdp_squared(event) is not None
-    other = "" if gaussian or balance.fresh else " (to less: this one makes other releases too)"
+    other = "" if gaussian or balance.fresh else " (or less: this fit makes other releases too)"
     return text + (
         f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "
         "tells the price beforehand, and what is charged first, or by reserve(), counts by its own "

@@ -19,7 +19,7 @@ _EDGES = np.array([-0.5]), np.array([N_LINEAR - 0.5])
 def count_sensitivity(n_classes, neighboring):
     """How far one record moves the counts, in the euclidean norm.
 
-    Of two classes one count is released. A record that is replaced leaves one of several counts
+    With two classes, one count is released. With more, a record that is replaced leaves one count
     and enters another one.
     """
     return math.sqrt(2) if n_classes > 2 and neighboring == "replace_one" else 1.0

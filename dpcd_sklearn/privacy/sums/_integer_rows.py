@@ -47,8 +47,8 @@ def most_of_transform(n_coordinates):
 def most_of_rows(n_coordinates):
     """Units of a row in a matrix of second moments, up to which sums of many are exact.
 
-    So many rows are added in 32 bits as pay for what adding these to 64 takes; to the noise their
-    rounding adds at most a hundredth (of 1,600 columns).
+    Accumulate in int32 for as many rows as amortise widening to int64. Their rounding adds at most
+    a hundredth to the noise (of 1,600 columns).
     """
     return (_PAIRED_SUM / (64 if n_coordinates > 64 else 256)) ** 0.5
 
