@@ -255,6 +255,13 @@ def test_offsets_that_no_exposure_has(accountant, data, loss, offset, match):
         fitted.predict(X, offset=offset)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_rate_that_overflows_warns_of_nothing_before_it_is_refused(accountant, data):
+    X, y = data[0], np.full(len(data[0]), 1e300)
+    offset = np.full(len(y), -50.0)
+    refuse(DPLinearRegressor("poisson", accountant=accountant), X, y, "y", offset=offset)
+
+
 @table(("estimators", "params", "match"), TOGETHER)
 def test_what_does_not_go_together_says_what_does(accountant, data, estimators, params, match):
     for estimator in estimators:

@@ -73,6 +73,7 @@ class WithExposure:
             y, sample_weight = self._per_unit(X, y, sample_weight, offset)
         return super().fit(X, y, sample_weight, groups)
 
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def _per_unit(self, X, y, sample_weight, offset):
         """Targets per unit of exposure, and their weights."""
         self._validate_params()

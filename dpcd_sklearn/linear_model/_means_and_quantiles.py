@@ -23,7 +23,17 @@ class _OneStrength(PrivateRegressor):
     }
 
 
-class DPPoissonRegressor(WithExposure, _OneStrength):
+class _OfMeans(WithExposure, _OneStrength):
+    """A preset with a log link, which has scikit-learn's class as its twin."""
+
+    _twin = None
+
+    def _plain(self):
+        plain = self._twin(alpha=self.alpha, fit_intercept=self.fit_intercept)
+        return plain.fit([[0.0]], [1.0])  # it keeps its loss, and no record
+
+
+class DPPoissonRegressor(_OfMeans):
     r"""Poisson regression under differential privacy: counts and rates, with a log link.
 
     It minimises, as scikit-learn's PoissonRegressor does,
@@ -68,15 +78,11 @@ class DPPoissonRegressor(WithExposure, _OneStrength):
     True
     """
 
-    loss = "poisson"
+    loss, _twin = "poisson", PoissonRegressor
     __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT, alpha=1.0)
 
-    def _plain(self):
-        plain = PoissonRegressor(alpha=self.alpha, fit_intercept=self.fit_intercept)
-        return plain.fit([[0.0]], [1.0])  # it keeps its loss, and no record
 
-
-class DPGammaRegressor(WithExposure, _OneStrength):
+class DPGammaRegressor(_OfMeans):
     r"""Gamma regression under differential privacy: positive numbers, with a log link.
 
     It minimises, as scikit-learn's GammaRegressor does,
@@ -117,12 +123,8 @@ class DPGammaRegressor(WithExposure, _OneStrength):
     0.1
     """
 
-    loss = "gamma"
+    loss, _twin = "gamma", GammaRegressor
     __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT, alpha=1.0)
-
-    def _plain(self):
-        plain = GammaRegressor(alpha=self.alpha, fit_intercept=self.fit_intercept)
-        return plain.fit([[0.0]], [1.0])  # it keeps its loss, and no record
 
 
 class DPQuantileRegressor(_OneStrength):
