@@ -168,10 +168,13 @@ def _sweep(folder, prefix, remove):
     if sys.platform == "linux" and not os.path.lexists("/proc/self/ns/pid"):
         return  # whose numbers these are is not known: another container may share the folder
     prefix = f"{prefix}{_processes()}-"
+    own = f"{prefix}{os.getpid()}-"  # a process with many ledgers has many folders here
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
+            if not item.name.startswith(prefix) or item.name.startswith(own):
+                continue
             pid = item.name.removeprefix(prefix).partition("-")[0]
-            if item.name.startswith(prefix) and pid.isdecimal() and _is_dead(int(pid)):
+            if pid.isdecimal() and _is_dead(int(pid)):
                 with contextlib.suppress(OSError):
                     if item.stat(follow_symlinks=False).st_uid == os.getuid():
                         remove(item.path)
