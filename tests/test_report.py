@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport
-from dpcd_sklearn.inspection._registry import entry_of
+from dpcd_sklearn.inspection._report import entry_of
 from dpcd_sklearn.inspection._report_facts import plain
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline

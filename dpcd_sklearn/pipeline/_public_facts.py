@@ -37,8 +37,7 @@ from ..preprocessing import (
     RowNormClipper,
 )
 from ..preprocessing._quantile_transformer import NORMAL_BOUND
-from ..privacy.ledger._rehearsal import looks_at_rows
-from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.ledger._rehearsal import fit_up_to_charge, looks_at_rows
 from ..privacy.sums._categories import category_of
 from ..utils._compat import safe_indexing
 from ..utils._input import refuse_broken, refuse_repeated_names, reworded

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._table_events import partition_event
+from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context

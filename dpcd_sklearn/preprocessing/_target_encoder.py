@@ -9,8 +9,7 @@ import numpy as np
 from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._joint import joint_budgets
-from ..privacy.accounting._table_events import partition_event
+from ..privacy.accounting._joint import joint_budgets, partition_event
 from ..privacy.mechanisms._partitions import PartitionUnits
 from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
