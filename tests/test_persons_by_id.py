@@ -7,7 +7,7 @@ have other ones in another number.
 import json
 import pickle
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -154,7 +154,24 @@ class Survival(DPLinearRegressor):
         return super().predict(np.hstack([X, np.zeros((len(X), 3))]))  # of the first period
 
 
+class Sparse(DPLinearRegressor):
+    """A regression of which X is a sparse matrix."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        return super().fit(sparse.csc_array(thinned(X)), y, sample_weight, groups)
+
+
+def thinned(X):
+    return np.where(np.abs(X) < 0.7, 0.0, X)
+
+
 FITS = {
+    "sparse": lambda t: Sparse(**STATED, **BY_ID, max_iter=4, random_state=t),
+    "sparse, Newton": lambda t: Sparse(
+        target_bounds=(-3, 3), row_norm_bound=2.0, **BY_ID, solver=Newton(), max_iter=2,
+        random_state=t,
+    ),
+    "sparse, nothing stated": lambda t: Sparse(**BY_ID, max_iter=2, random_state=t),
     "survival": lambda t: Survival(
         "poisson", feature_bounds=(-2, 2), target_bounds=(0, 2), clip=2.0, **BY_ID,
         solver=SGD(1.0, step_size=0.3), max_iter=4, random_state=t,
@@ -241,6 +258,15 @@ def test_one_record_of_each_person_is_drawn_by_this_persons_records_alone():
     ids = np.repeat(np.arange(300), 100)
     numbers = rng.normal(size=(30_000, 2))
     assert np.array_equal(*(one_row_each(ids, 30_000, t) for t in (numbers, pd.DataFrame(numbers))))
+    thin = sparse.csr_array(thinned(numbers))
+    zeros = thin.copy()
+    zeros.data[::3] = 0.0
+    for table_ in (thin, zeros):
+        drawn = one_row_each(ids, 30_000, table_)
+        assert kstest(drawn % 100, "randint", (0, 100)).pvalue > 1e-3
+        other = sparse.coo_array(table_.toarray()[ids != 7]).tocsc()
+        again = one_row_each(ids[ids != 7], 29_900, other)
+        assert np.flatnonzero(ids != 7)[again].tolist() == np.delete(drawn, 7).tolist()
     frame = pd.DataFrame({"number": rng.normal(size=30_000), "word": rng.choice([*"abc"], 30_000)})
     frame.loc[::7, "word"] = None
     rows = one_row_each(ids, 30_000, frame)
@@ -412,6 +438,32 @@ def test_sums_are_those_of_a_twin_in_numpy():
         assert entry.question.limit > 2**12
 
 
+CONTAINERS = {
+    "columns": np.asfortranarray,
+    "single precision": lambda X: X.astype(np.float32),
+    "a slice": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "CSR": sparse.csr_array,
+    "CSC, single precision": lambda X: sparse.csc_array(X.astype(np.float32)),
+    "COO, long indices": lambda X: sparse.coo_array(
+        (X.ravel(), np.indices(X.shape).reshape(2, -1).astype(np.int64)), shape=X.shape
+    ),
+}
+
+
+@table("name", CONTAINERS)
+def test_the_same_sums_whatever_the_container(name):
+    data = visits(np.random.default_rng(1))
+    X = np.hstack([data.X, *(np.roll(data.X, k, axis=1) * data.X > 1 for k in range(5))])
+    X = thinned(X).astype(np.float32).astype(float)
+    model = DPLinearRegressor(**STATED, **BY_ID, feature_scale=1.0, max_iter=6)
+    first, second = (
+        exact_sums(model, replace(data, X=made), data.weights) for made in (X, CONTAINERS[name](X))
+    )
+    assert len(first) == len(second) == 6
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
+
+
 def test_of_one_record_each_it_is_the_fit_of_records():
     rng = np.random.default_rng(2)
     X = rng.uniform(-1, 1, (300, P))
@@ -457,15 +509,16 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
     honest = PersonPlace.stated
 
     def by_record(self, *args, **options):
-        X, y, weights, _, *others = self._arrays
-        self._arrays = X, y, weights, np.arange(len(y) + 1), *others
+        X, y, weights, order, _, *others = self._arrays
+        self._arrays = X, y, weights, order, np.arange(len(y) + 1), *others
         return honest(self, *args, **options)
 
     assert audited() == "passed"
     monkeypatch.setattr(PersonPlace, "stated", by_record)
     assert audited() == "contradiction"
-    with pytest.raises(LeakError, match="times its sensitivity"):
-        all(replayed("regression", seed) for seed in range(6))
+    for name in ("regression", "sparse"):
+        with pytest.raises(LeakError, match="times its sensitivity"):
+            all(replayed(name, seed) for seed in range(6))
 
 
 def audited():
@@ -541,11 +594,10 @@ def test_outcomes_are_told_apart_as_the_event_admits_and_half_the_noise_shows(mo
 
     def twice_as_long(self, *args, **options):
         """To an audit contributions twice as long are half the noise."""
-        X, y, weights, starts, *others = self._arrays
-        again = np.concatenate([X, X]), np.concatenate([y, y])
+        X, y, weights, order, starts, *others = self._arrays
+        again = np.concatenate([order, order])
         everybody = np.concatenate([starts, starts[1:] + starts[-1]])
-        weights = None if weights is None else np.concatenate([weights, weights])
-        self._arrays = *again, weights, everybody, *others
+        self._arrays = X, y, weights, again, everybody, *others
         return half(self, *args, **options)
 
     monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
@@ -672,8 +724,6 @@ def test_other_records_are_refused():
     model = DPLinearRegressor(**STATED, **BY_ID)
     with pytest.raises(ValueError, match="groups=ids"):
         model.fit(DATA.X, DATA.y)
-    with pytest.raises(ValueError, match="sparse"):
-        model.fit(sparse.csr_array(DATA.X), DATA.y, groups=DATA.ids)
     with pytest.raises(ValueError, match="a model a target"):
         model.fit(DATA.X, np.column_stack([DATA.y] * 2), groups=DATA.ids)
     labels = np.arange(N_RECORDS) % 3

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
+from ..privacy.sums._records import canonical
 from ..utils._other_arrays import refuse_collections
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
@@ -56,33 +56,28 @@ class RecordsByPerson(RecordsInMemory):
 
     @classmethod
     def of(cls, model, X, y, sample_weight, groups):
-        """The validated arguments of ``fit``, sorted by person.
+        """The validated arguments of ``fit``, and the order of records by person.
 
         Raises
         ------
         TypeError, ValueError
-            If they are not valid, X is sparse, or there are several outputs.
+            If they are not valid, or there are several outputs.
         """
-        if issparse(X):
-            raise ValueError("groups need X as an array: sparse records have no sums by person")
         found = cls.checked(model, X, y, sample_weight)
         if found.n_outputs > 1:
             raise ValueError("groups are for one target or two classes; fit a model a target")
-        ids, persons = persons_of(groups, len(found._X))
-        order = np.argsort(persons, kind="stable")
-        found._X, found._y = np.take(found._X, order, axis=0), found._y[order]
-        if found._weights is not None:
-            found._weights = found._weights[order]
-        found._ids = ids
-        found._starts = np.append(0, np.cumsum(np.bincount(persons)))
+        found._ids, found._persons = persons_of(groups, len(found._y))
+        found._order = np.argsort(found._persons, kind="stable")
+        found._starts = np.append(0, np.cumsum(np.bincount(found._persons)))
         found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
+        if found.sparse:
+            found._X = canonical(found._X).tocsr()
         return found
 
     @cached_property
     def _one_each(self):
         weights = () if self._weights is None else (self._weights,)
-        persons = np.repeat(np.arange(len(self._ids)), np.diff(self._starts))
-        return drawn_rows(self._ids, persons, self._X, self._y, *weights)
+        return drawn_rows(self._ids, self._persons, self._X, self._y, *weights)
 
     def unscaled(self, with_target):
         """One record of each person, so that a choice is one of records."""
@@ -93,15 +88,17 @@ class RecordsByPerson(RecordsInMemory):
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)
         weights = self._model._weights_of(self._y, self._weights)
-        return PersonArrays(self._X, target, weights, self._starts, lambda: self._one_each)
+        whose = self._order, self._starts, lambda: self._one_each
+        return PersonArrays(self._X, target, weights, *whose)
 
 
 class PersonArrays(NamedTuple):
-    """X, y and weights in memory, sorted by person; a plan opens `place()`."""
+    """X, y and weights in memory, and whose they are; a plan opens `place()`."""
 
-    X: np.ndarray
+    X: object
     target: np.ndarray
     sample_weight: np.ndarray | None
+    order: np.ndarray
     starts: np.ndarray
     draw: Callable
 
