@@ -61,11 +61,9 @@ class RecordsByPerson(RecordsInMemory):
         Raises
         ------
         TypeError, ValueError
-            If they are not valid, or there are several outputs.
+            If they are not valid.
         """
         found = cls.checked(model, X, y, sample_weight)
-        if found.n_outputs > 1:
-            raise ValueError("groups are for one target or two classes; fit a model a target")
         found._ids, found._persons = persons_of(groups, len(found._y))
         found._order = np.argsort(found._persons, kind="stable")
         found._starts = np.append(0, np.cumsum(np.bincount(found._persons)))
@@ -105,3 +103,7 @@ class PersonArrays(NamedTuple):
     def place(self, bounds, n_threads):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""
         return PersonPlace(*self, bounds)
+
+    def of_output(self, k):
+        """The same records with target k of several."""
+        return self._replace(target=np.ascontiguousarray(self.target[:, k]))
