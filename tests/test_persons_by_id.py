@@ -39,6 +39,7 @@ from dpcd_sklearn.linear_model import _records_by_person
 from dpcd_sklearn.metrics import _scorer, make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.partitions._partitioned_records import PartitionedRecords
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     DPPCA,
@@ -161,6 +162,28 @@ class Sparse(DPLinearRegressor):
         return super().fit(sparse.csc_array(thinned(X)), y, sample_weight, groups)
 
 
+class Parted(DPLinearRegressor):
+    """A regression of records in partitions, where persons are in several of them."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        if groups is None:
+            return super().fit(X, y)
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        where = np.digitize(X[:, 1], [-0.5, 0.5])  # of each record by itself
+        return fit_partitions(self, run_on(where, X, y, weights, groups))
+
+
+def run_on(where, X, y, weights, ids):
+    """The runner of tasks for partitions 0 to 2, of which the last one may be empty."""
+    rows = [np.flatnonzero(where == number) for number in range(3)]
+
+    def run(task):
+        task = pickle.loads(pickle.dumps(task))
+        return [task(k, X[own], y[own], weights[own], ids[own]) for k, own in enumerate(rows)]
+
+    return run
+
+
 class TwoTargets(DPLinearRegressor):
     """A regression of a second target beside the first."""
 
@@ -183,6 +206,11 @@ def thinned(X):
 
 
 FITS = {
+    "parted": lambda t: Parted(**STATED, **BY_ID, max_iter=4, random_state=t),
+    "parted, Newton": lambda t: Parted(
+        **STATED, **BY_ID, solver=Newton(), max_iter=2, random_state=t
+    ),
+    "parted, nothing stated": lambda t: Parted(**BY_ID, max_iter=2, random_state=t),
     "two targets": lambda t: TwoTargets(**STATED, **BY_ID, max_iter=3, random_state=t),
     "two targets, Newton": lambda t: TwoTargets(
         **STATED, **BY_ID, solver=Newton(), max_iter=2, random_state=t
@@ -537,6 +565,48 @@ def test_a_plain_pipeline_hands_ids_on():
     np.testing.assert_array_equal(behind[-1].coef_, alone.coef_)
 
 
+OF_PARTS = {
+    "regression": DPLinearRegressor(**STATED),
+    "Newton": DPLinearRegressor(**STATED, solver=Newton()),
+    "nothing stated": DPLinearRegressor(),
+    "labels": DPLinearClassifier(solver=Newton()),
+    "three labels": DPLinearClassifier(feature_bounds=(-2, 2)),
+    "two targets": DPLinearRegressor(),
+}
+
+
+@table("name", OF_PARTS)
+def test_the_bits_of_one_place_however_persons_are_divided(name):
+    data, seeded = visits(np.random.default_rng(9), 90), {"random_state": ReproducibleNoise(5)}
+    targets = {
+        "labels": np.where(data.y > 0, "yes", "no"),
+        "three labels": np.digitize(data.y, [-1, 1]),
+        "two targets": np.column_stack([data.y, data.X[:, 0]]),
+    }
+    y, model = targets.get(name, data.y), clone(OF_PARTS[name]).set_params(**BY_ID, **seeded)
+    for ids in (data.ids, np.array([f"id {one}" for one in data.ids], dtype=object)):
+        for X in (data.X, sparse.csr_array(thinned(data.X))):
+            one_place = clone(model).fit(X, y, data.weights, ids)
+            for where in (data.ids % 3, data.ids % 2, 0 * data.ids):
+                parted = fit_partitions(clone(model), run_on(where, X, y, data.weights, ids))
+                np.testing.assert_array_equal(parted.coef_, one_place.coef_)
+                assert parted.privacy_event_ == one_place.privacy_event_
+
+
+def test_of_a_person_in_several_partitions_the_first_one_counts():
+    data, seeded = visits(np.random.default_rng(9), 90), {"random_state": ReproducibleNoise(5)}
+    where = np.random.default_rng(1).integers(0, 3, len(data.y))
+    first = np.array([where[data.ids == one].min() for one in range(90)])
+    rows = where == first[data.ids]
+    assert rows.mean() < 0.8
+    arrays = data.X, data.y, data.weights, data.ids
+    for solver in ("auto", Newton()):
+        model = DPLinearRegressor(**STATED, **BY_ID, **seeded, solver=solver)
+        one_place = clone(model).fit(*(array[rows] for array in arrays))
+        parted = fit_partitions(clone(model), run_on(where, *arrays))
+        np.testing.assert_array_equal(parted.coef_, one_place.coef_)
+
+
 # ---- mutants, and an audit -----------------------------------------------------------------------
 
 
@@ -557,6 +627,15 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
             all(replayed(name, seed) for seed in range(6))
 
 
+def test_a_mutant_that_counts_a_person_in_each_partition_is_caught(monkeypatch):
+    def everywhere(self, facts):
+        return dict(zip(self._numbers, [one.n_samples for one in facts], strict=True)), {}
+
+    monkeypatch.setattr(PartitionedRecords, "_at_home", everywhere)
+    with pytest.raises(LeakError):
+        all(replayed("parted", seed) for seed in range(6))
+
+
 def audited():
     """The verdict of an audit of gradients, on made-up persons of one record or of nine."""
     model = DPLinearRegressor(
@@ -566,16 +645,16 @@ def audited():
 
 
 def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
-    honest = _records_by_person.RecordsByPerson.of
+    honest = _records_by_person.RecordsByPerson.of_persons
 
-    def by_record(*args):
-        found = honest(*args)
+    def by_record(self, groups):
+        found = honest(self, groups)
         found.shape = (len(found._y), found.shape[1])
         found._starts = np.append(found._starts, np.full(found.shape[0] - len(found._starts) + 1,
                                                          found._starts[-1]))  # fmt: skip
         return found
 
-    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of", by_record)
+    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of_persons", by_record)
     with pytest.raises(LeakError):
         all(replayed("regression", seed) for seed in range(6))
 
@@ -760,8 +839,18 @@ def test_other_records_are_refused():
     model = DPLinearRegressor(**STATED, **BY_ID)
     with pytest.raises(ValueError, match="groups=ids"):
         model.fit(DATA.X, DATA.y)
-    with pytest.raises(ValueError, match="of partitions"):
+    whole = 0 * DATA.ids, DATA.X, DATA.y, DATA.weights
+    with pytest.raises(ValueError, match="partition 0: .*groups=ids"):
         fit_partitions(model, lambda task: [task(0, DATA.X, DATA.y)])
+    with pytest.raises(ValueError, match="partition 0: .*not a person"):
+        fit_partitions(DPLinearRegressor(), run_on(*whole, DATA.ids))
+    with pytest.raises(TypeError, match="partition 0: groups must hold integers"):
+        fit_partitions(model, run_on(*whole, DATA.ids.astype(float)))
+    with pytest.raises(ValueError, match="protects nobody"):
+        fit_partitions(clone(model).set_params(epsilon=np.inf), run_on(*whole, DATA.ids))
+    kinds = [DATA.ids, DATA.ids.astype(str)]
+    with pytest.raises(ValueError, match="partition 1 has kind_of_ids 'strings'"):
+        fit_partitions(model, lambda t: [t(k, DATA.X, DATA.y, None, kinds[k]) for k in (0, 1)])
     with pytest.raises(ValueError, match="strength"):
         DPLassoCV(**STATED, **BY_ID).fit(DATA.X, DATA.y, groups=DATA.ids)
 
