@@ -94,6 +94,8 @@ def _plan_by_id(request):
     ValueError
         If it asks for anything else, in words.
     """
+    if isinstance(request.loss, tuple):
+        return OutputByOutput(request, [_plan_by_id(one) for one in _of_targets(request)])
     solver = request.solver
     if solver.word == "auto":
         solver = Newton() if _suits_newton(request) else SGD(sampling_rate=1.0)
