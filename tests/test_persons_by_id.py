@@ -4,6 +4,7 @@ Proof: ``privacy/proofs/release_mean_of_persons.md``. The number of records is s
 have other ones in another number.
 """
 
+import functools
 import json
 import pickle
 import sqlite3
@@ -666,6 +667,36 @@ def test_delta_is_of_persons_and_so_are_warnings():
 
 DATA = visits(np.random.default_rng(0))
 N_RECORDS = len(DATA.y)
+ledger_of_nothing = functools.cache(lambda: PrivacyAccountant(1.0, 1e-4, neighboring=Persons()))
+PUBLIC = DPRidgeSkGD(**STATED, epsilon=np.inf).fit(DATA.X, DATA.y)
+TAKE_IDS = {
+    "model": lambda a, ids: DPLinearRegressor(**STATED, **BY_ID, accountant=a).fit(
+        DATA.X, DATA.y, groups=ids
+    ),
+    "scaler": lambda a, ids: DPStandardScaler(**BY_ID, accountant=a).fit(DATA.X, groups=ids),
+    "selector": lambda a, ids: DPSelectKBest(k=2, **STATED, **BY_ID, accountant=a).fit(
+        DATA.X, DATA.y, groups=ids
+    ),
+    "encoder": lambda a, ids: DPTargetEncoder(
+        target_bounds=(-3, 3), cv=2, **BY_ID, accountant=a
+    ).fit_transform(DATA.X.round(), DATA.y, groups=ids),
+    "columns": lambda a, ids: make_private_column_transformer(
+        (DPStandardScaler(), [0]), accountant=a, **BY_ID
+    ).fit(DATA.X, groups=ids),
+    "pipeline": lambda a, ids: make_private_pipeline(
+        DPStandardScaler(), ridge(None), accountant=a, **BY_ID
+    ).fit(DATA.X, DATA.y, groups=ids),
+    "search": lambda a, ids: PrivateSearchCV(
+        DPRidgeSkGD(**STATED, neighboring=Persons()), {"max_iter": [2, 3]}, epsilon=1.0,
+        delta=DELTA, accountant=a,
+    ).fit(DATA.X, DATA.y, groups=ids),
+    "scorer": lambda a, ids: make_private_scorer(
+        "r2", 1.0, a, delta=DELTA, neighboring=Persons(), target_bounds=(-3, 3)
+    )(PUBLIC, DATA.X, DATA.y, groups=ids),
+    "at most k": lambda a, ids: DPLinearRegressor(
+        **STATED, neighboring=Persons(2), delta=DELTA
+    ).fit(DATA.X, DATA.y, groups=ids),
+}  # fmt: skip
 
 
 @table(
@@ -675,7 +706,9 @@ N_RECORDS = len(DATA.y)
         (DATA.ids[:, None], "shape"),
         (5, "shape"),
         (DATA.ids.astype(float), "integers or strings"),
-        (np.where(DATA.ids == 3, np.nan, DATA.ids), "integers or strings"),
+        (np.where(DATA.ids == 3, np.nan, DATA.ids), "missing"),
+        (pd.array([None, *map(int, DATA.ids[1:])], dtype="Int64"), "missing"),
+        (pd.Series([None, *map(str, DATA.ids[1:])], dtype="string"), "missing"),
         ([None, *map(int, DATA.ids[1:])], "one kind"),
         ([None, *map(str, DATA.ids[1:])], "one kind"),
         (["a", *map(int, DATA.ids[1:])], "one kind"),
@@ -689,16 +722,18 @@ N_RECORDS = len(DATA.y)
         (DATA.ids > 3, "integers or strings"),
     ],
 )
-def test_ids_of_another_kind_are_refused_by_name(ids, words):
-    ledger = PrivacyAccountant(1.0, 1e-4, neighboring=Persons())
-    model = DPLinearRegressor(**STATED, **BY_ID, accountant=ledger)
-    with pytest.raises((TypeError, ValueError), match=f"groups .*{words}|groups must"):
-        model.fit(DATA.X, DATA.y, groups=ids)
+@table("name", TAKE_IDS)
+def test_ids_of_another_kind_are_refused_by_name(name, ids, words):
+    ledger = ledger_of_nothing()
+    with pytest.raises((TypeError, ValueError), match=f"groups must .*{words}"):
+        TAKE_IDS[name](ledger, ids)
     assert ledger.entries() == []
 
 
 REFUSED = {
-    "blocks": ({"solver": SkGD()}, "SGD"),
+    "blocks": ({"solver": SkGD()}, r"got 'skgd' .by rows: neighboring=Persons\(k\) with groups"),
+    "coordinates": ({"solver": "cd", "penalty": "l1", "alpha": 0.1}, r"Persons\(k\) with groups"),
+    "greedy steps": ({"solver": "gcd", "penalty": "l1", "alpha": 0.1}, "'auto', got 'gcd'"),
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),
     "intervals": ({"inference": True}, "takes records to be independent.*Leave inference=False"),

@@ -161,7 +161,8 @@ def persons_of(groups, n_records):
                 "groups must hold ids of one kind, integers or strings, and none may be missing"
             )
     elif ids.dtype.kind not in "iuU":
-        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}")
+        gaps = " (of integers with missing ones, too)" if ids.dtype.kind == "f" else ""
+        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}{gaps}")
     ids, persons = np.unique(ids, return_inverse=True)
     return ids, persons.reshape(-1)
 
