@@ -8,6 +8,7 @@ from scipy.sparse import issparse
 from ..plan._arrays import Arrays, is_mapped
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import check_sample_weight
+from ..utils._persons import rows_read
 
 
 class RecordsOfAFit(metaclass=ABCMeta):
@@ -70,6 +71,13 @@ class RecordsInMemory(RecordsOfAFit):
         sample_weight = check_sample_weight(sample_weight, X)
         y, n_outputs = model._encode_labels(y, sample_weight)
         return cls(model, X, y, sample_weight, n_outputs)
+
+    def at_most(self, groups):
+        """At most as many records of each person as the model states, sorted by person."""
+        records = [one for one in self.arrays() if one is not None]
+        rows = rows_read(self._model.neighboring, groups, self.shape[0], *records)
+        X, y, *weights = (one[rows] for one in records)
+        return RecordsInMemory(self._model, X, y, *(weights or [None]), self.n_outputs)
 
     def arrays(self):
         """X, y and weights, for a fit without noise."""
