@@ -241,6 +241,7 @@ class CategoryEncoder(PrivateTransformer):
     def _keep(self, stated, found, n_normalizer):
         """Keep what is released; of what was found only the most frequent, as many as may be."""
         self._categories, self._room, self.category_counts_ = [], [], []
+        self._n_normalizer = n_normalizer
         for j, given in enumerate(stated):
             counts, room = None, self.max_categories - self._has_infrequent
             if given is None:
