@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.mechanisms._second_moments import SecondMomentOracle, SecondMomentUnits
+from ..privacy.mechanisms._tables import SecondMomentOracle, SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records

@@ -13,8 +13,8 @@ from ..plan._release import own_key
 from ..plan._scale_choices import find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
+from ..privacy.mechanisms._cell_sums import RunningOracle, RunningUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
-from ..privacy.mechanisms._running_counts import RunningOracle, RunningUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace

@@ -12,8 +12,8 @@ from ..plan._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
-from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
-from ..privacy.mechanisms._top_columns import ColumnOracle, ColumnUnits
+from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
+from ..privacy.mechanisms._tables import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions, fit_context

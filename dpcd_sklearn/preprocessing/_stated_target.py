@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..privacy.mechanisms._top_columns import MOST_CLASSES
+from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..utils._cells import as_array, numbers_of, read_labels, stated_labels
 from ..utils._input import check_finite_target, read_input
 from ..utils._public import check_interval

@@ -10,8 +10,7 @@ from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets, partition_event
-from ..privacy.mechanisms._partitions import PartitionUnits
-from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
+from ..privacy.mechanisms._tables import PartitionUnits, TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
