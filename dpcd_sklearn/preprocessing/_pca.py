@@ -17,7 +17,7 @@ from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Column
-from ._bounded_map import CHECKS
+from ._bounds_scaler import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
 
 # Rows of numbers within bounds are seldom longer than this share of the longest that is possible.

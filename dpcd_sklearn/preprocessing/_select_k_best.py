@@ -19,9 +19,9 @@ from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Column
-from ._bounded_map import CHECKS
+from ._bounds_scaler import CHECKS
+from ._columns import read_target, stated_bounds, stated_classes
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
-from ._stated_target import read_target, stated_bounds, stated_classes
 
 _SHARE_OF_MEAN = 0.05  # of μ²
 _USUAL_WIDTH = 10

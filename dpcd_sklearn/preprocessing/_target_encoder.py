@@ -17,8 +17,7 @@ from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import ids_of, persons_of, relation_of
 from ..utils._typing import ArrayLike, Column
 from ._category_encoder import CategoryEncoder
-from ._columns import columns_of, each_once, names_of
-from ._stated_target import read_target, stated_bounds, stated_classes
+from ._columns import columns_of, each_once, names_of, read_target, stated_bounds, stated_classes
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 _MOST_SUMS = 2**26  # half a gigabyte
