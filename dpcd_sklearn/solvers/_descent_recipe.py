@@ -5,6 +5,16 @@ All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of 
 """
 
 import math
+from functools import cached_property
+
+import numpy as np
+
+from ..losses import LOSSES
+from ..plan._solver_plan import SolverPlan
+from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
+from ..privacy.mechanisms._batch_oracle import BatchOracle
+from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 
 
 def between(value, low, high):
@@ -179,3 +189,112 @@ def noiseless_descent_recipe(full, block_size=1):
     if full:
         return {"step_size": 10.0, "momentum": 0.9}
     return {"step_size": min(float(block_size), 1.8), "momentum": 0.0}
+
+
+class CoordinatePlan(SolverPlan):
+    """A solver on coordinates or blocks of them, over a RecordOracle."""
+
+    losses = set(LOSSES)
+    known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
+
+    @property
+    def _clipped_together(self):
+        return 1 if self.sampling is None else self.sampling.block_size
+
+    @property
+    def _n_inner(self):
+        """K of the papers' T × K: a tenth of all updates unless the user says more."""
+        return self.request.solver.n_inner or math.ceil(self.n_updates / 10)
+
+    def units(self, n_samples):
+        n_outputs = self.request.n_outputs
+        return CoordinateUnits(
+            self.part,
+            n_samples=n_samples,
+            smoothness=_repeated(self.geometry.smoothness, n_outputs),
+            clip=self.finite_clip,
+            n_normalizer=self.request.budget.n,
+            n_chosen=self.problem.n_chosen,
+            n_outputs=n_outputs,
+            **self.known_scores,
+        )
+
+    def oracle(self, *released, **stated):
+        return RecordOracle(*released, **stated, lazy=self.request.solver.selection == "lazy")
+
+
+def _repeated(smoothness, n_outputs):
+    """M_j of every output, one after the other; of one output it is not copied."""
+    if n_outputs == 1:
+        return smoothness
+    repeated = np.tile(smoothness, n_outputs)
+    repeated.flags.writeable = False
+    return repeated
+
+
+class DrawnPlan(CoordinatePlan):
+    """A solver that releases the coordinates that a sampling draws."""
+
+    @property
+    def extra(self):
+        return {"n_inner": self._n_inner}
+
+    @cached_property
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates
+        return gaussian_fit_event(request.budget, count)
+
+
+class GradientPlan(SolverPlan):
+    """A solver on mean gradients at iterates that it states, over a BatchOracle.
+
+    Attributes
+    ----------
+    anchor_share : float
+        Clip of differences of gradients over that of gradients.
+    """
+
+    anchor_share = 1.0
+    losses = set(LOSSES)
+    noiseless_max_iter = 100_000
+
+    @property
+    def rate(self):
+        """Share of the records in one mini-batch; without noise every batch is all of them."""
+        if not self.request.private:
+            return 1.0
+        return float(self.request.solver.sampling_rate)
+
+    def updates(self, n_passes):
+        return n_passes / self.rate
+
+    @property
+    def extra(self):
+        return {"sampling_rate": self.rate, "step_decay": self.request.solver.step_decay}
+
+    @cached_property
+    def alone(self):
+        request, count = self.request, self.request.n_fits * self.n_updates
+        if self.rate >= 1:
+            return gaussian_fit_event(request.budget, count)
+        return sampled_fit_event(request.budget, self.rate, count)
+
+    @property
+    def _clips(self):
+        # the norm of M^(-1/2) g over all coordinates
+        smoothness = self.geometry.smoothness
+        clip = self.finite_clip * (len(smoothness) / float(smoothness.sum())) ** 0.5
+        return {"clip": clip, "anchor_clip": self.anchor_share * clip}
+
+    def units(self, n_samples):
+        return MeanUnits(
+            self.part,
+            n_samples=n_samples,
+            smoothness=self.geometry.smoothness,
+            n_normalizer=self.request.budget.n,
+            n_outputs=self.request.n_outputs,
+            **self._clips,
+        )
+
+    def oracle(self, *released, **stated):
+        return BatchOracle(*released, **stated)

@@ -6,8 +6,7 @@ from ..loops import _sgd
 from ..penalties import PENALTIES
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
 from ..utils._typing import Auto
-from ._descent_recipe import descent_recipe, noiseless_descent_recipe
-from ._gradients import GradientPlan
+from ._descent_recipe import GradientPlan, descent_recipe, noiseless_descent_recipe
 
 
 class SGDPlan(GradientPlan):
