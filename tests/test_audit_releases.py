@@ -22,9 +22,9 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
-from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
+from dpcd_sklearn.inspection._release_tests import shown
 from dpcd_sklearn.inspection._released_answers import Kind, Tape
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_METHOD, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness

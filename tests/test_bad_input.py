@@ -552,6 +552,7 @@ def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(accountan
     steps = [make_pipeline, make_private_pipeline, make_private_column_transformer]
     steps += [DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, estimator]
     scope = {step.__name__: step for step in steps}
+    assert "categories=" in text.split("\n\n")[0]  # what is free comes first
     pipeline = eval(textwrap.dedent(text.split("\n\n")[1]), scope)
     expression = text.split("such as ")[1].split(";")[0].replace("date", "since")
     days = eval(expression, {"X": TABLE, "pd": pd})

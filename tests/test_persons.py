@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
 from tables import table
 from tape_cases import (
     EXTREME,
@@ -52,6 +53,7 @@ from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import PrivatePipeline, make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     DPPCA,
+    BoundsScaler,
     DPOneHotEncoder,
     DPOrdinalEncoder,
     DPQuantileTransformer,
@@ -660,9 +662,35 @@ def test_an_audit_of_persons_passes():
     assert 0 < result.mu_lower <= result.mu
 
 
+@table("unit", [Persons(), Persons(relation="add_remove")])
+@table("behind", [False, True])
+def test_a_plan_of_persons_follows_no_number_of_their_rows(unit, behind):
+    facts = UNIT_SCALE | {"feature_scale": None} if behind else UNIT_SCALE
+    budget = {"neighboring": unit, "n_public": 300 if unit.relation == "add_remove" else None}
+    model = DPRidgeSkGD(delta=DELTA, **facts, **budget)
+    model = make_pipeline(BoundsScaler((-1, 1)), model) if behind else model
+    found = [
+        plan(model, 300, P, rows_per_person=m, n_repeats=4, sizes=[], random_state=0)
+        for m in (None, 1, 50, [1, 200])
+    ]
+    for one in found:
+        assert one.event == found[0].event and one.event.unit == "person"
+    few, _, many, uneven = found
+    assert few.scores.max() < many.scores.min() and many.excess_error < 0.05
+    assert "300 persons of 3" in str(many) and "unit of privacy: person" in str(many)
+    assert "rows per person: 50" in str(many) and uneven.rows_per_person == 100.5
+
+
+@table("unit, wrong", [(Persons(3), 2), ("replace_one", 1), (Persons(), 0), (Persons(), [])])
+def test_rows_per_person_are_numbers_and_of_ids(unit, wrong):
+    with pytest.raises(ValueError, match="rows_per_person"):
+        plan(DPRidgeSkGD(delta=DELTA, neighboring=unit), 300, P, rows_per_person=wrong)
+
+
 def test_a_plan_and_a_linter_know_persons():
     model = DPRidgeSkGD(delta=DELTA, neighboring=Persons(5), **UNIT_SCALE)
-    assert plan(model, n_samples=2000, n_features=P, n_repeats=2).event.max_contributions == 5
+    found = plan(model, n_samples=2000, n_features=P, n_repeats=2)
+    assert found.event.max_contributions == 5 and "at most 5 a person" in str(found)
     assert not [leak for leak in find_leaks(model) if "neighboring" in leak.why]
     removed = DPRidgeSkGD(neighboring=Persons(5, "add_remove"), n_public=99, delta=DELTA)
     searches = [GridSearchCV(m, {"alpha": [1.0]}, cv=KFold(3)) for m in (model, removed)]

@@ -4,6 +4,7 @@ Proof: ``privacy/proofs/release_mean_of_persons.md``. The number of records is s
 have other ones in another number.
 """
 
+import functools
 import json
 import pickle
 import sqlite3
@@ -36,8 +37,8 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport, audit
-from dpcd_sklearn.linear_model import _records_by_person
-from dpcd_sklearn.metrics import _scorer, make_private_scorer
+from dpcd_sklearn.linear_model import _records_by_person, _records_in_memory
+from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._partitioned_records import PartitionedRecords
@@ -58,9 +59,10 @@ from dpcd_sklearn.preprocessing import (
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
 from dpcd_sklearn.privacy.sums import PersonPlace, _person_place
 from dpcd_sklearn.privacy.sums._person_sums import PersonSums
-from dpcd_sklearn.solvers import SGD, CompGD, Newton, SkGD
+from dpcd_sklearn.solvers import GCD, SGD, CompGD, Newton, SkGD
 from dpcd_sklearn.testing import LeakError, Recording, ReproducibleNoise, replay
-from dpcd_sklearn.utils._persons import one_row_each
+from dpcd_sklearn.utils import _persons
+from dpcd_sklearn.utils._persons import rows_read
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -69,6 +71,7 @@ P, N_PERSONS = 3, 40
 BY_ID = {"neighboring": Persons(), "delta": DELTA}
 REMOVED = {"neighboring": Persons(relation="add_remove"), "n_public": N_PERSONS, "delta": DELTA}
 STATED = {"feature_bounds": (-2, 2), "target_bounds": (-3, 3)}
+SIZES = [1, 2, 7, 60]
 EXTREME = [0.0, 1.0, -1.0, 2.0, -2.0, 1e300, -1e300, np.finfo(float).max, 5e-324]
 
 
@@ -112,14 +115,14 @@ def visits(rng, n_persons=N_PERSONS, mean=3.0):
     return Visits(X, y, ids, rng.uniform(0, 2, len(ids)))
 
 
-def neighbours(seed, labels=False):
-    """Two tables that differ in all records of one person, and in how many these are."""
+def neighbours(seed, as_many=False):
+    """Two tables that differ in all records of one person, and in how many unless `as_many`."""
     rng = np.random.default_rng(seed)
     whole = visits(rng)
     person = int(rng.integers(N_PERSONS))
     rest, found = whole.without(person), []
     for _ in range(2):
-        size = int(rng.choice([1, 2, 7, 60]))
+        size = len(found[0].y) - len(rest.y) if as_many and found else int(rng.choice(SIZES))
         cells = rng.choice([*EXTREME, *rng.normal(size=4)], (size, P))
         if rng.random() < 0.5:  # all alike
             cells = np.repeat(cells[:1], size, axis=0)
@@ -296,41 +299,90 @@ FITS = {
 }  # fmt: skip
 
 
+# Two rows of each person are read, whatever is fitted, and a person moves two rows.
+MOST = 2
+CAPPED = {"neighboring": Persons(MOST), "delta": DELTA}
+FITS |= {
+    "at most 2": lambda t: DPLinearRegressor(**STATED, **CAPPED, random_state=t),
+    "at most 2, coordinates": lambda t: DPLassoCD(
+        **STATED, **CAPPED, solver="cd", max_iter=2, random_state=t
+    ),
+    "add_remove, at most 2": lambda t: DPLassoCD(
+        **STATED, solver=GCD(), max_iter=4, neighboring=Persons(MOST, "add_remove"), n_public=70,
+        delta=DELTA, random_state=t,
+    ),
+    "at most 2, steps": lambda t: make_private_pipeline(
+        make_private_column_transformer(
+            (DPTargetEncoder([[0.0, 1.0]], target_bounds=(-3, 3), cv=2, random_state=t), [0]),
+            (DPQuantileTransformer(random_state=t), [1, 2]),
+        ),
+        ridge(t), epsilon=9.0, **CAPPED,
+    ),
+    "at most 2, a search": lambda t: PrivateSearchCV(
+        ridge(None).set_params(feature_bounds=(-2, 2), **CAPPED), {"max_iter": [2, 3]},
+        epsilon=9.0, delta=DELTA, refit=True, random_state=t,
+    ),
+}  # fmt: skip
+
+
 def ridge(t):
     return DPRidgeSkGD(target_bounds=(-3, 3), max_iter=2, random_state=t)
 
 
 def test_a_record_that_the_order_of_all_records_decides_is_found(monkeypatch):
-    def first_row(groups, n_records, *tables):
+    def first_row(neighboring, groups, n_records, *tables):
         return np.unique(groups, return_index=True)[1]
 
-    monkeypatch.setattr(_private_transformer, "one_row_each", first_row)
+    monkeypatch.setattr(_private_transformer, "rows_read", first_row)
     with pytest.raises(LeakError, match="moved by"):
         replayed("quantiles and means", 0)
 
 
-def test_one_record_of_each_person_is_drawn_by_this_persons_records_alone():
+def of_all(unit, groups, n_records, *tables):
+    """At most k rows of each person, those that lie where a fixed permutation of rows starts."""
+    order = np.random.default_rng(0).permutation(n_records)
+    order = order[np.argsort(groups[order], kind="stable")]
+    rank = np.arange(n_records) - np.searchsorted(groups[order], groups[order])
+    return order[rank < MOST]
+
+
+def one_more(unit, *args):
+    return rows_read(Persons(MOST + 1), *args)
+
+
+@table("mutant, words", [(of_all, "moved by"), (one_more, "times its sensitivity")])
+def test_a_mutant_of_rows_that_are_left_out_is_found(mutant, words):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_records_in_memory, "rows_read", mutant)
+        with pytest.raises(LeakError, match=words):
+            all(replayed("at most 2, coordinates", seed) for seed in range(24))
+
+
+@table("k", [1, 3])
+def test_rows_of_each_person_are_drawn_by_this_persons_records_alone(k):
+    unit = Persons(None if k == 1 else k)
     rng = np.random.default_rng(5)
     ids = np.repeat(np.arange(300), 100)
     numbers = rng.normal(size=(30_000, 2))
-    assert np.array_equal(*(one_row_each(ids, 30_000, t) for t in (numbers, pd.DataFrame(numbers))))
+    of_both = [rows_read(unit, ids, 30_000, t) for t in (numbers, pd.DataFrame(numbers))]
+    assert np.array_equal(*of_both)
     thin = sparse.csr_array(thinned(numbers))
     zeros = thin.copy()
     zeros.data[::3] = 0.0
     for table_ in (thin, zeros):
-        drawn = one_row_each(ids, 30_000, table_)
+        drawn = rows_read(unit, ids, 30_000, table_)
         assert kstest(drawn % 100, "randint", (0, 100)).pvalue > 1e-3
         other = sparse.coo_array(table_.toarray()[ids != 7]).tocsc()
-        again = one_row_each(ids[ids != 7], 29_900, other)
-        assert np.flatnonzero(ids != 7)[again].tolist() == np.delete(drawn, 7).tolist()
+        again = rows_read(unit, ids[ids != 7], 29_900, other)
+        assert np.flatnonzero(ids != 7)[again].tolist() == drawn[ids[drawn] != 7].tolist()
     frame = pd.DataFrame({"number": rng.normal(size=30_000), "word": rng.choice([*"abc"], 30_000)})
     frame.loc[::7, "word"] = None
-    rows = one_row_each(ids, 30_000, frame)
-    assert ids[rows].tolist() == list(range(300))
+    rows = rows_read(unit, ids, 30_000, frame)
+    assert ids[rows].tolist() == np.repeat(np.arange(300), k).tolist()
     assert kstest(rows % 100, "randint", (0, 100)).pvalue > 1e-3
     order = rng.permutation(np.flatnonzero(ids != 7))  # others, in another order, without one
-    again = one_row_each(list(map(int, ids[order])), len(order), frame.iloc[order])
-    assert order[again].tolist() == np.delete(rows, 7).tolist()
+    again = rows_read(unit, list(map(int, ids[order])), len(order), frame.iloc[order])
+    assert order[again].tolist() == rows[ids[rows] != 7].tolist()
 
 
 NUMBERS = np.random.default_rng(3).integers(0, 9, 60)
@@ -345,12 +397,12 @@ BESIDE = {
 
 @table("name", BESIDE)
 def test_one_cell_decides_no_record_that_is_scored_of_another_person(name):
-    rows, draw = [], _scorer.one_row_each
+    rows, draw = [], _persons.rows_read
     score = make_private_scorer("roc_auc", **BY_ID)
     y = NUMBERS > 4
     model = DummyClassifier().fit([[0], [1]], [False, True])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_scorer, "one_row_each", lambda *args: rows.append(draw(*args)) or rows[-1])
+        patch.setattr(_persons, "rows_read", lambda *args: rows.append(draw(*args)) or rows[-1])
         for X in BESIDE[name]:
             score(model, X, y, groups=np.repeat(np.arange(12), 5))
     first, second = rows
@@ -426,16 +478,17 @@ def test_a_fitted_pipeline_keeps_no_ids():
 
 def test_a_record_that_a_person_has_often_is_drawn_often():
     ids, words = np.repeat(np.arange(4000), 5), np.tile([*"xxxxy"], 4000)
-    drawn = words[one_row_each(ids, len(ids), [words])]
+    drawn = words[rows_read(Persons(), ids, len(ids), [words])]
     assert 0.17 < np.mean(drawn == "y") < 0.23
 
 
 def replayed(name, seed, arbitrary=False):
-    (data, neighbour), rest = neighbours(seed)
+    most = MOST if "at most" in name else 1
+    (data, neighbour), rest = neighbours(seed, as_many=most > 1)
     if name.startswith("add_remove"):
         neighbour = rest
     fit = fit_of(FITS[name], weighted=seed % 2 == 1)
-    found = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary)
+    found = replay(fit, data, neighbour, seed=seed, arbitrary=arbitrary, max_contributions=most)
     if "search" not in name:  # of the runs of a search each record meets some
         check_paid(found, found.returned[0].privacy_event_)
     return found
@@ -795,6 +848,36 @@ def test_delta_is_of_persons_and_so_are_warnings():
 
 DATA = visits(np.random.default_rng(0))
 N_RECORDS = len(DATA.y)
+ledger_of_nothing = functools.cache(lambda: PrivacyAccountant(1.0, 1e-4, neighboring=Persons()))
+PUBLIC = DPRidgeSkGD(**STATED, epsilon=np.inf).fit(DATA.X, DATA.y)
+TAKE_IDS = {
+    "model": lambda a, ids: DPLinearRegressor(**STATED, **BY_ID, accountant=a).fit(
+        DATA.X, DATA.y, groups=ids
+    ),
+    "scaler": lambda a, ids: DPStandardScaler(**BY_ID, accountant=a).fit(DATA.X, groups=ids),
+    "selector": lambda a, ids: DPSelectKBest(k=2, **STATED, **BY_ID, accountant=a).fit(
+        DATA.X, DATA.y, groups=ids
+    ),
+    "encoder": lambda a, ids: DPTargetEncoder(
+        target_bounds=(-3, 3), cv=2, **BY_ID, accountant=a
+    ).fit_transform(DATA.X.round(), DATA.y, groups=ids),
+    "columns": lambda a, ids: make_private_column_transformer(
+        (DPStandardScaler(), [0]), accountant=a, **BY_ID
+    ).fit(DATA.X, groups=ids),
+    "pipeline": lambda a, ids: make_private_pipeline(
+        DPStandardScaler(), ridge(None), accountant=a, **BY_ID
+    ).fit(DATA.X, DATA.y, groups=ids),
+    "search": lambda a, ids: PrivateSearchCV(
+        DPRidgeSkGD(**STATED, neighboring=Persons()), {"max_iter": [2, 3]}, epsilon=1.0,
+        delta=DELTA, accountant=a,
+    ).fit(DATA.X, DATA.y, groups=ids),
+    "scorer": lambda a, ids: make_private_scorer(
+        "r2", 1.0, a, delta=DELTA, neighboring=Persons(), target_bounds=(-3, 3)
+    )(PUBLIC, DATA.X, DATA.y, groups=ids),
+    "at most k": lambda a, ids: DPLinearRegressor(
+        **STATED, neighboring=Persons(2), delta=DELTA
+    ).fit(DATA.X, DATA.y, groups=ids),
+}  # fmt: skip
 
 
 @table(
@@ -804,7 +887,9 @@ N_RECORDS = len(DATA.y)
         (DATA.ids[:, None], "shape"),
         (5, "shape"),
         (DATA.ids.astype(float), "integers or strings"),
-        (np.where(DATA.ids == 3, np.nan, DATA.ids), "integers or strings"),
+        (np.where(DATA.ids == 3, np.nan, DATA.ids), "missing"),
+        (pd.array([None, *map(int, DATA.ids[1:])], dtype="Int64"), "missing"),
+        (pd.Series([None, *map(str, DATA.ids[1:])], dtype="string"), "missing"),
         ([None, *map(int, DATA.ids[1:])], "one kind"),
         ([None, *map(str, DATA.ids[1:])], "one kind"),
         (["a", *map(int, DATA.ids[1:])], "one kind"),
@@ -818,23 +903,24 @@ N_RECORDS = len(DATA.y)
         (DATA.ids > 3, "integers or strings"),
     ],
 )
-def test_ids_of_another_kind_are_refused_by_name(ids, words):
-    ledger = PrivacyAccountant(1.0, 1e-4, neighboring=Persons())
-    model = DPLinearRegressor(**STATED, **BY_ID, accountant=ledger)
-    with pytest.raises((TypeError, ValueError), match=f"groups .*{words}|groups must"):
-        model.fit(DATA.X, DATA.y, groups=ids)
+@table("name", TAKE_IDS)
+def test_ids_of_another_kind_are_refused_by_name(name, ids, words):
+    ledger = ledger_of_nothing()
+    with pytest.raises((TypeError, ValueError), match=f"groups must .*{words}"):
+        TAKE_IDS[name](ledger, ids)
     assert ledger.entries() == []
 
 
 REFUSED = {
-    "blocks": ({"solver": SkGD()}, "SGD"),
+    "blocks": ({"solver": SkGD()}, r"got 'skgd' .by rows: neighboring=Persons\(k\) with groups"),
+    "coordinates": ({"solver": "cd", "penalty": "l1", "alpha": 0.1}, r"Persons\(k\) with groups"),
+    "greedy steps": ({"solver": "gcd", "penalty": "l1", "alpha": 0.1}, "'auto', got 'gcd'"),
     "batches": ({"solver": SGD(sampling_rate=0.1)}, "SGD"),
     "projections": ({"solver": CompGD()}, "SGD"),
     "intervals": ({"inference": True}, "takes records to be independent.*Leave inference=False"),
     "scales that are released": ({"feature_scale": "private"}, "private"),
     "no noise": ({"epsilon": np.inf, "accountant": None}, "protects nobody"),
     "strengths": ({"penalty": "l2", "alpha": [0.1, 1.0]}, "strength"),
-    "persons with a number": ({"neighboring": Persons(4)}, "not a person"),
     "records": ({"neighboring": "replace_one"}, "not a person"),
 }
 

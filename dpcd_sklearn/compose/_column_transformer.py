@@ -248,7 +248,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         y : array-like of shape (n_samples,), default=None
             For steps that take it.
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: one record of each is read.
+            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
 
         Returns
         -------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..model_selection._simulated_data import simulated_records, simulated_scores
+from ..model_selection._simulated_data import by_persons, simulated_records, simulated_scores
 from ..pipeline._budget_of_step import last_step, private_part
 from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
@@ -49,6 +49,9 @@ class FitPlan(Shown):
         The same of a fit without noise.
     valid : ndarray of bool, shape (n_sizes, n_repeats), or None
         Which private fits have standard errors; None without ``inference=True``.
+    rows_per_person : float
+        How many made-up rows a person has on average. For ``Persons()``, where `n_samples` and
+        `sizes` are numbers of persons; 1 otherwise.
     """
 
     name: str
@@ -62,6 +65,7 @@ class FitPlan(Shown):
     scores: np.ndarray
     plain_scores: np.ndarray
     valid: np.ndarray | None = None
+    rows_per_person: float = 1.0
 
     @property
     def excess_errors(self):
@@ -112,17 +116,20 @@ class FitPlan(Shown):
         return float(math.ceil(math.exp(log_n[-1] + farther)))
 
     def __str__(self):
+        who = "persons" if self.event.max_contributions is None else "records"
+        unit = "" if self.event.unit == "record" else f", unit of privacy: {self.event.unit}"
         lines = [
-            f"{self.name}: {self.n_samples:,} records of {self.n_features:,} features, "
-            f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}",
+            f"{self.name}: {self.n_samples:,} {who} of {self.n_features:,} features, "
+            f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}{unit}",
             "would release",
         ]
         for text, share in self.releases:
             part = "" if math.isnan(share) else f" ({share:.0%} of the loss)"
             lines.append(f"  {text}{part}")
-        lines.append("on made-up records")
+        per_person = f" (rows per person: {self.rows_per_person:.4g})" * (who == "persons")
+        lines.append(f"on made-up {who}{per_person}")
         has_valid = self.valid is not None
-        head = "   records  without noise   private: median, worst"
+        head = f"   {who}  without noise   private: median, worst"
         lines.append(head + "  with intervals" * has_valid)
         rows = zip(self.sizes, self.plain_scores, self.scores, strict=True)
         for k, (n, plain, scores) in enumerate(rows):
@@ -133,9 +140,9 @@ class FitPlan(Shown):
         for target in (0.05, 0.02):
             needed = self.n_samples_for(target)
             if needed <= self.sizes[0]:
-                told = f"{self.sizes[0]:,} records or fewer"
+                told = f"{self.sizes[0]:,} {who} or fewer"
             else:
-                told = "far more" if math.isinf(needed) else f"about {needed:,.0f} records"
+                told = "far more" if math.isinf(needed) else f"about {needed:,.0f} {who}"
             lines.append(f"to lose at most {target:g}: {told}")
         return "\n".join(lines)
 
@@ -152,6 +159,7 @@ def plan(
     n_repeats: int = 5,
     sizes: Sequence[int] | None = None,
     make_data: Callable[..., Any] | None = None,
+    rows_per_person: int | ArrayLike | None = None,
     random_state: Seed | None = None,
 ) -> FitPlan:
     """Say what to expect of a private fit: its noise, its error, and how many records it needs.
@@ -165,7 +173,7 @@ def plan(
     estimator : private estimator, PrivatePipeline, or Pipeline with one private step
         It is neither fitted nor changed; its accountant is not asked.
     n_samples : int
-        Number of training records.
+        Number of training records; of persons for ``Persons()``.
     n_features : int, or array-like of shape (n_rows, n_features)
         Number of features; or made-up rows, where columns are picked by name (then `make_data` is
         needed too).
@@ -182,6 +190,10 @@ def plan(
     make_data : callable, default=None
         ``make_data(n_samples, rng) -> (X, y)``, made-up or public records in place of ours: for
         columns by name, words, and what you know of the distribution.
+    rows_per_person : int, or array-like of ints, default=None
+        For ``Persons()``: how many made-up rows each person has, or numbers of which each person
+        draws one; None is 1. It is a guess about a secret, so only the forecast follows it, and
+        the release does not.
     random_state : int or None, default=None
         Seed of the made-up records; the noise of the fits is never seeded.
 
@@ -193,14 +205,16 @@ def plan(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is invalid, or nothing is known of the records that the first step takes.
+        If a parameter is invalid, or nothing is known of the records that the first step takes, or
+        rows are counted by person where persons are not told by their ids.
 
     Notes
     -----
     Made-up records are kind: features are independent and all of them count, bounds are filled
     and scales are right. With ``inference=True`` the share of fits that have intervals is shown
     too, and columns or residuals that fill little of their bounds have them less often. Real data
-    is harder, and `make_data` may be so too. It takes as long as ``n_repeats + 1`` fits for each
+    is harder, and `make_data` may be so too; rows of a person are as different as those of others.
+    It takes as long as ``n_repeats + 1`` fits for each
     size.
 
     Examples
@@ -222,9 +236,21 @@ def plan(
     part.set_params(accountant=None)
     event, delta = _event_of(part, n_samples, rows, n_outputs)
     make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
+    by_id = event.max_contributions is None
+    if rows_per_person is not None and not by_id:
+        raise ValueError(
+            "rows_per_person is for neighboring=Persons(), whose n_samples counts persons; got "
+            f"neighboring={part.neighboring!r}, for which n_samples counts rows: leave it out"
+        )
+    counts = np.ravel(1 if rows_per_person is None else rows_per_person).tolist()
+    check_count(len(counts), "the number of rows_per_person")
+    counts = [check_count(one, "rows_per_person") for one in counts]
+    make_data = by_persons(make_data, counts) if by_id else make_data
     sizes = _sizes(n_samples, n_features, sizes)
     plain, rng = clone(model), np.random.default_rng(random_state)
     private_part(plain).set_params(epsilon=math.inf)
+    if by_id:
+        private_part(plain).set_params(neighboring="replace_one", n_public=None)
 
     def simulated(fitted, count):
         of_sizes = [simulated_scores(fitted, make_data, int(n), count, rng) for n in sizes]
@@ -244,6 +270,7 @@ def plan(
         scores=scores,
         plain_scores=plain_scores[:, 0],
         valid=valid if getattr(last_step(model), "inference", False) else None,
+        rows_per_person=float(np.mean(counts)),
     )
 
 

@@ -260,8 +260,9 @@ class PrivateLinearModel(
             weights above 1 the clip may take away what they give, in `class_weight` too: those are
             public, so they are refused; these are records', so no error may tell of them.
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, integers or strings, for ``Persons()``: a person's
-            gradients are then clipped as one, their sum over the root of their number.
+            The id of the person of each record, integers or strings. For ``Persons()`` a person's
+            gradients are clipped as one, their sum over the root of their number. For
+            ``Persons(k)`` at most k records of each person are read.
 
         Returns
         -------

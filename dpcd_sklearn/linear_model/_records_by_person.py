@@ -28,6 +28,8 @@ def checked_records(model, X, y, sample_weight, groups):
     refuse_collections(model, X=X, y=y)
     if (groups := ids_of(model.neighboring, groups)) is None:
         return RecordsInMemory.checked(model, X, y, sample_weight)
+    if relation_of(model.neighboring)[1] is not None:
+        return RecordsInMemory.checked(model, X, y, sample_weight).at_most(groups)
     refuse_nobody(model)
     return RecordsByPerson.checked(model, X, y, sample_weight).of_persons(groups)
 

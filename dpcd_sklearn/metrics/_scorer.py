@@ -18,15 +18,14 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
 from ..utils._cells import read_labels
-from ..utils._compat import num_samples, safe_indexing
+from ..utils._compat import num_samples
 from ..utils._input import check_finite_target, read_input
-from ..utils._persons import ids_of, one_row_each, persons_of, relation_of
+from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._shown import Shown
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import warn
-from ._answers import Model, read
-from ._metrics import METRICS, ScoreFacts
+from ._metrics import METRICS, Model, ScoreFacts, read
 
 # Squares of numbers up to it, and of their inverses, are numbers.
 _LARGEST = 1e100
@@ -99,8 +98,8 @@ class PrivateScorer(Shown):
         -------
         MetadataRequest
         """
-        request, by_id = MetadataRequest(owner=self), relation_of(self.neighboring)[1] is None
-        request.score.add_request(param="groups", alias=by_id)
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="groups", alias=isinstance(self.neighboring, Persons))
         return request
 
     def __call__(self, estimator, X: ArrayLike, y: ArrayLike, groups: Column = None) -> float:
@@ -113,8 +112,9 @@ class PrivateScorer(Shown):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: the score of a person is the
-            mean over its records; of "roc_auc" one record of each is scored.
+            The id of the person of each record. For ``Persons()`` the score of a person is the mean
+            over its records, and of "roc_auc" one record of each is scored; for ``Persons(k)`` at
+            most k of each are.
 
         Returns
         -------
@@ -158,14 +158,15 @@ class PrivateScorer(Shown):
         return release(receipt)
 
     def of_persons(self, estimator, X, y, groups):
-        """Records and the numbers of their persons; one record each of pairs, and no number."""
-        if self._metric.kind != "pairs":
+        """Records and the numbers of their persons; no number where some of each are scored.
+
+        One record each is scored of pairs, and at most k under ``Persons(k)``.
+        """
+        if self._metric.kind != "pairs" and relation_of(self.neighboring)[1] is None:
             return X, y, persons_of(groups, num_samples(X))[1]
-        cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
-        X, n_samples = read(X)
+        _, n_samples = read(X)
         y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
-        rows = one_row_each(groups, n_samples, X if cells is None else cells, y)
-        return safe_indexing(X, rows), y[rows], None
+        return *records_read(self.neighboring, groups, X, y), None
 
     def prepared(self, estimator, X, y, event, persons=None):
         """Check all that is public, and return what releases the score for a receipt of `event`.

@@ -9,8 +9,7 @@ from ..pipeline._joint_plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline
 from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import mu_of
-from ..privacy.accounting._gaussian_dp import gdp_epsilon
-from ..privacy.accounting._roots import largest_within
+from ..privacy.accounting._gaussian_dp import gdp_epsilon, largest_within
 from ..privacy.ledger._rehearsal import event_of
 
 _NEARLY = 4e-6  # what may be left of a run

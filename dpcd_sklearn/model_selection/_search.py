@@ -27,7 +27,7 @@ from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
-from ..utils._persons import ids_of, persons_of
+from ..utils._persons import ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
@@ -274,8 +274,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: whole persons are fitted or
-            scored, and every number of records is one of persons.
+            The id of the person of each record. For ``Persons()`` whole persons are fitted or
+            scored, and numbers are of persons; for ``Persons(k)`` at most k records of each are.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = checked_records(self.estimator, X, y)
-        n_samples, ids = self._persons(groups, num_samples(X))
+        X, y, n_samples, ids = self._persons(X, y, groups)
         asked = asked_of(self, n_samples)
         columns = _budget_of_run.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
@@ -358,14 +358,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self
 
-    def _persons(self, groups, n_records):
-        """The number of persons and the id of each record; of records their number, and None."""
+    def _persons(self, X, y, groups):
+        """Records, the number of persons, and the id of each record; of records None."""
         part = _budget_of_run.budgeted_part(self.estimator)
-        groups = ids_of(getattr(part, "neighboring", "replace_one"), groups)
-        if groups is None:
-            return n_records, None
-        ids, persons = persons_of(groups, n_records)
-        return len(ids), ids[persons]
+        unit = getattr(part, "neighboring", "replace_one")
+        if (groups := ids_of(unit, groups)) is not None and relation_of(unit)[1] is None:
+            ids, persons = persons_of(groups, len(y))
+            return X, y, len(ids), ids[persons]
+        if groups is not None:  # a table in which nobody has more is searched
+            X, y = records_read(unit, groups, X, y)
+        return X, y, len(y), None
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""

@@ -15,10 +15,10 @@ from ..pipeline._budget_of_step import last_step
 from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import search_fit_event
 from ..privacy.accounting._promise import Budget, promised
-from ..privacy.accounting._search_event import search_fit_event
 from ..privacy.accounting._tuning import TRIED, missed
-from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._cells import read_labels

@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from ..pipeline._budget_of_step import is_private, last_step
+from ..pipeline._budget_of_step import is_private, last_step, private_part
 from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from ..utils._input import by_name, reworded
+from ..utils._persons import Persons, PersonsOfRows
 from ..utils._public import check_bounds, check_scales
 from ..utils._warnings import silence
 
@@ -50,6 +51,16 @@ def simulated_records(estimator, n_features, n_outputs, signal):
     return draw
 
 
+def by_persons(draw, sizes):
+    """The same of persons, each with one of these numbers of records; then come their ids."""
+
+    def draw_persons(n_persons, rng):
+        ids = np.repeat(np.arange(n_persons), rng.choice(sizes, n_persons))
+        return *draw(len(ids), rng)[:2], ids
+
+    return draw_persons
+
+
 def simulated_scores(model, draw, n_samples, n_repeats, rng):
     """Scores of fits to made-up records, on others of their kind; a search without a model has 0.
 
@@ -60,7 +71,7 @@ def simulated_scores(model, draw, n_samples, n_repeats, rng):
     model : estimator
         Each fit is that of a clone.
     draw : callable
-        As `simulated_records` returns it.
+        As `simulated_records` or `by_persons` returns it.
     n_samples, n_repeats : int
     rng : Generator
 
@@ -70,12 +81,16 @@ def simulated_scores(model, draw, n_samples, n_repeats, rng):
     valid : ndarray of bool, shape (n_repeats,)
         Which fits have standard errors.
     """
-    X_test, y_test = draw(_N_TEST, rng)
+    X_test, y_test, *_ = draw(_N_TEST, rng)
     scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)
     with silence():  # too few records is what is asked about
         for k in range(n_repeats):
             with reworded(by_name):
-                fitted = clone(model).fit(*draw(n_samples, rng))
+                X, y, *ids = draw(n_samples, rng)
+                fitted = clone(model)
+                if ids and isinstance((part := private_part(fitted)).neighboring, Persons):
+                    part.set_params(neighboring=PersonsOfRows(part.neighboring.relation, *ids))
+                fitted.fit(X, y)
             if getattr(fitted, "best_estimator_", fitted) is not None:
                 scores[k] = fitted.score(X_test, y_test)
             valid[k] = getattr(last_step(fitted), "inference_valid_", False)

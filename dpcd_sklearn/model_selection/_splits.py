@@ -180,7 +180,9 @@ def _share(share, n_samples, random_state, n_public):
     n = n_samples if n_public is None else n_public
     n_test = min(max(1, round(share * n)), n - 1)
     if n_test < 1:
-        raise ValueError("one record can't be both fitted and scored; a search needs two at least")
+        raise ValueError(
+            "one record, or person, can't be both fitted and scored; a search needs two at least"
+        )
     if n_public is not None:
         check_real(share, "validation", low=0.1, high=0.9, closed="both", advice=_COINS)
         refuse_number(n, n)

@@ -19,7 +19,7 @@ from ..privacy.ledger._prepaid import Prepaid
 from ..utils._compat import StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
-from ..utils._persons import PersonsOfRows, ids_of, persons_of
+from ..utils._persons import PersonsOfRows, ids_of, read_of_each
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
@@ -96,8 +96,9 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         Share of μ² of each private step; they sum to one. Public.
     told_ : dict {step name: dict}
         Parameters that a step was given because steps before it made them public: `feature_bounds`,
-        `row_norm_bound`. Public. Columns that an encoder leaves unused have bounds of one point
-        besides, in the `feature_bounds_` of the model.
+        `row_norm_bound`. Public. Columns that an encoder leaves unused, and those of infrequent
+        categories that its released counts leave no records to, have bounds of one point besides,
+        in the `feature_bounds_` of the model, and the coefficient 0.
     named_steps, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's Pipeline.
 
@@ -266,8 +267,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: steps read one record of each,
-            and a model as its own `fit` says.
+            The id of the person of each record: steps read one record of each, or at most k for
+            ``Persons(k)``, and a model as its own `fit` says.
         **params : dict
             For single steps, as ``name__parameter``: ``dplassocd__sample_weight``. As in
             scikit-learn's Pipeline.
@@ -320,8 +321,9 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
         if (groups := ids_of(self.neighboring, groups)) is not None:
-            n_samples = len(persons_of(groups, n_samples)[0])
-            relation["neighboring"] = PersonsOfRows(self.neighboring.relation, groups)
+            n_samples = int(read_of_each(self.neighboring, groups, n_samples).sum())
+            unit = self.neighboring
+            relation["neighboring"] = PersonsOfRows(unit.relation, groups, unit.max_contributions)
         name, last = copy.steps[-1]
         with held_back() as warned:
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))

@@ -166,6 +166,21 @@ class DPOneHotEncoder(CategoryEncoder):
         return [*known, *["infrequent"] * self._has_infrequent]
 
     @property
+    def _has_no_records(self):
+        """Unused columns, and those of infrequent categories that counts leave no records to.
+
+        Counts are released for learnt columns. What they leave is compared with two standard
+        deviations of the noise of their sum, and a threshold is about six and a half of one count.
+        """
+        found = self.is_unused_
+        starts = np.cumsum([-self._n_dropped, *self._widths])
+        for start, counts in zip(starts, self.category_counts_, strict=False):
+            if self._has_infrequent and counts is not None and len(counts):
+                rest = self._n_normalizer - counts.sum()
+                found[start + len(counts)] = rest <= 0.3 * self.threshold_ * len(counts) ** 0.5
+        return found
+
+    @property
     def is_unused_(self):
         used = [len(self._words(known)) - self._n_dropped for known in self.categories_]
         pairs = zip(self._widths, used, strict=True)

@@ -15,7 +15,7 @@ from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
-from ..utils._persons import ids_of, one_row_each, relation_of
+from ..utils._persons import ids_of, relation_of, rows_read
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
@@ -121,14 +121,14 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         return TransformerPlan(event, budget, units)
 
     def _read_by_fit(self, groups, n_records, *arrays):
-        """A fit reads all records, or one of each person where ids say whose they are.
+        """A fit reads all records, or some of each person where ids say whose they are.
 
         Their number comes before them; a list has the columns of a table.
         """
         groups = ids_of(self.neighboring, groups)
         if groups is None:
             return n_records, *arrays
-        rows = one_row_each(groups, n_records, *arrays)
+        rows = rows_read(self.neighboring, groups, n_records, *arrays)
         taken = ([c[rows] for c in a] if isinstance(a, list) else a[rows] for a in arrays)
         return len(rows), *taken
 

@@ -76,7 +76,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         y : None
             Ignored.
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: one record of each is read.
+            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from ..plan._release import own_key
 from ..plan._scale_choices import find_medians, find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._table_events import partition_event
+from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
 from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -218,7 +218,7 @@ class DPSimpleImputer(PrivateTransformer):
         y : None
             Ignored.
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: one record of each is read.
+            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
 
         Returns
         -------

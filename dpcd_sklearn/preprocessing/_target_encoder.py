@@ -9,14 +9,13 @@ import numpy as np
 from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._joint import joint_budgets
-from ..privacy.accounting._table_events import partition_event
+from ..privacy.accounting._joint import joint_budgets, partition_event
 from ..privacy.mechanisms._partitions import PartitionUnits
 from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
-from ..utils._persons import ids_of, persons_of, relation_of
+from ..utils._persons import ids_of, persons_of, read_of_each, relation_of
 from ..utils._typing import ArrayLike, Column
 from ._category_encoder import CategoryEncoder
 from ._columns import columns_of, each_once, names_of
@@ -234,7 +233,7 @@ class DPTargetEncoder(CategoryEncoder):
         y : array-like of shape (n_samples,)
             Numbers, or labels if `classes` are stated.
         groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, for ``Persons()``: one record of each is read.
+            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
 
         Returns
         -------
@@ -250,6 +249,7 @@ class DPTargetEncoder(CategoryEncoder):
         """
         columns, n_samples = columns_of(self, X, reset=True)
         target, bounds = read_target(self, y, n_samples)
+        folds = self._folds(groups, n_samples)
         n_samples, columns, target = self._read_by_fit(groups, n_samples, columns, target)
         stated = self._stated()
         plan = self._planned(n_samples, len(columns))
@@ -260,7 +260,7 @@ class DPTargetEncoder(CategoryEncoder):
             self._name(columns, n_samples, stated, plan, receipt, names_key)
             if bounds is not None:
                 target = _in_half_widths(target, *bounds)
-            tables = self._released(columns, target, plan.units[-1], receipt, key)
+            tables = self._released(columns, target, folds, plan.units[-1], receipt, key)
             self._encode(tables, bounds, plan.units[-1].noise_std)
         self._promise(plan)
         return self
@@ -303,12 +303,19 @@ class DPTargetEncoder(CategoryEncoder):
         self._of_others = [self.encodings_] * (self.cv or 1)
         return self
 
-    def _released(self, columns, target, units, receipt, key):
+    def _folds(self, groups, n_records):
+        """The fold of each record that a fit reads; a person's are in one fold."""
+        ids = ids_of(self.neighboring, groups)
+        read = np.ones(n_records, int)
+        if ids is not None:
+            read = read_of_each(self.neighboring, ids, n_records)
+        return np.repeat(np.arange(len(read)), read) % (self.cv or 1)
+
+    def _released(self, columns, target, folds, units, receipt, key):
         """Noisy sums of each fold and group, of each column; see `GroupPlace.group_sums`."""
         n_folds = self.cv or 1
         codes = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
         sizes = [len(known) + 1 for known in self._categories]
-        folds = np.arange(len(target)) % n_folds
         place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
         oracle = TargetOracle(receipt, units, place, key=own_key("sums", key))
         oracle = receipt.shown(oracle, units)

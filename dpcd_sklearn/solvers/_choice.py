@@ -50,7 +50,8 @@ def plan_of(request):
     if request.inference and (request.by_id or request.budget.max_contributions > 1):
         raise ValueError(
             "inference=True takes records to be independent, and those of one person are not: its "
-            "intervals would be too short. Leave inference=False, or make each person one record"
+            "intervals would be too short. Leave inference=False, or make each person one record, "
+            "of the means of its columns, say"
         )
     if request.signs is not None and request.n_classes > 2:
         raise ValueError(
@@ -101,7 +102,9 @@ def _plan_by_id(request):
         solver = Newton() if _suits_newton(request) else SGD(sampling_rate=1.0)
     wrong = {
         "epsilon is finite": not request.private,
-        "the solver is Newton() or SGD(sampling_rate=1)": solver.word != "newton"
+        f"the solver is Newton(), SGD(sampling_rate=1) or 'auto', got {solver.word!r} (by rows: "
+        "neighboring=Persons(k) with groups reads k rows of each person at most, for all solvers "
+        "but mini-batches)": solver.word != "newton"
         and (solver.word != "sgd" or solver.sampling_rate != 1),
         "one strength of the penalty is stated": bool(request.strengths),
         "no feature_scale is 'private'": request.asks_for_smoothness,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ._cells import cells_of
-from ._compat import Interval, StrOptions
+from ._compat import Interval, StrOptions, safe_indexing
 from ._other_arrays import on_host
 from ._public import MOST
 from ._stated import Stated
@@ -28,7 +28,9 @@ class Persons(Stated):
 
     - Guarantee: (epsilon, delta) is that of the person, exactly: releases have `max_contributions`
       times the noise that a record needs. Dividing epsilon by it would not be enough.
-    - Assumption: nobody has more records. Whoever has is protected less, and nothing can notice.
+    - Assumption: nobody has more records. Whoever has is protected less, and nothing can notice. If
+      ids are given as well, ``fit(X, y, groups=ids)``, nothing is assumed: records beyond
+      `max_contributions` of a person are left out, by a rule that only its own records decide.
     - Not protected under "replace_one": the number of records, since those of a person are replaced
       by as many. If it is secret how many records a person has, take "add_remove" with `n_public`.
     - With ids a person may have any number of records, one at least, which is secret, and so is
@@ -38,8 +40,8 @@ class Persons(Stated):
     Parameters
     ----------
     max_contributions : int >= 1 or None, default=None
-        How many records a person has, at most: a promise, and public. Noise grows with it. None is
-        any number: ids say whose each record is.
+        How many records a person has, at most: a promise, and public; with ids, how many of each
+        are read. Noise grows with it. None is any number: ids say whose each record is.
     relation : {"replace_one", "add_remove"}, default="replace_one"
         Whether a person's records are replaced, or all of them are added or removed.
 
@@ -73,17 +75,18 @@ class PersonsOfRows(Persons):
     relation : {"replace_one", "add_remove"}
     ids : array-like of shape (n_records,)
         As `fit` was told them.
+    max_contributions : int or None, default=None
     """
 
-    def __init__(self, relation, ids):
-        super().__init__(None, relation)
+    def __init__(self, relation, ids, max_contributions=None):
+        super().__init__(max_contributions, relation)
         self.ids = ids
 
     def __sklearn_clone__(self):
         return self
 
     def __repr__(self):
-        return repr(Persons(relation=self.relation))  # ledgers and reports show no ids
+        return repr(Persons(self.max_contributions, self.relation))  # no ledger shows ids
 
 
 OF_NEIGHBORING = [StrOptions(set(NEIGHBORING)), Persons]  # as a constraint of a parameter
@@ -123,7 +126,7 @@ def ids_of(neighboring, groups):
         If ids are missing, or are given where they are not the unit.
     """
     by_id = relation_of(neighboring)[1] is None
-    if groups is not None and not by_id:
+    if groups is not None and not isinstance(neighboring, Persons):
         raise ValueError(
             "groups say whose records are, and the unit is not a person: write "
             "neighboring=Persons() to protect persons by their ids, or leave groups out"
@@ -158,20 +161,29 @@ def persons_of(groups, n_records):
                 "groups must hold ids of one kind, integers or strings, and none may be missing"
             )
     elif ids.dtype.kind not in "iuU":
-        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}")
+        gaps = " (of integers with missing ones, too)" if ids.dtype.kind == "f" else ""
+        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}{gaps}")
     ids, persons = np.unique(ids, return_inverse=True)
     return ids, persons.reshape(-1)
 
 
-def one_row_each(groups, n_records, *tables):
-    """The number of one row of each person, in the order of the ids.
+def read_of_each(neighboring, groups, n_records):
+    """How many rows of each person are read, in the order of the ids: one, or at most k."""
+    k, counts = relation_of(neighboring)[1], np.bincount(persons_of(groups, n_records)[1])
+    return np.minimum(counts, k or 1)
 
-    It is drawn by a hash of the id, of the row's own cells, and of its rank among equal rows of
-    this person, so neither the rows of others nor any row number decide which one is taken: these
-    rows are a table of persons who have one record each.
+
+def rows_read(neighboring, groups, n_records, *tables):
+    """The numbers of the rows of each person that are read, in the order of the ids.
+
+    These are one of each person, or at most k where ``Persons(k)`` is stated: those with the least
+    hashes of the id, of the row's own cells, and of its rank among equal rows of this person. So
+    neither the rows of others nor any row number decide which ones are read, and nobody has more
+    rows in the table that is left.
 
     Parameters
     ----------
+    neighboring : Persons
     groups : array-like of shape (n_records,)
     n_records : int
     *tables : ndarrays, data frames, or lists of columns
@@ -180,33 +192,48 @@ def one_row_each(groups, n_records, *tables):
 
     Returns
     -------
-    rows : ndarray of shape (n_persons,)
+    rows : ndarray of shape (n_rows_read,)
 
     Raises
     ------
     TypeError, ValueError
         If the ids are not valid, or records are sparse.
     """
-    return drawn_rows(*persons_of(groups, n_records), *tables)
+    most = relation_of(neighboring)[1] or 1
+    return drawn_rows(*persons_of(groups, n_records), *tables, most=most)
 
 
-def drawn_rows(ids, persons, *tables):
+def records_read(neighboring, groups, X, y):
+    """The records of each person that are read, of X in any container and an array y."""
+    cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else X
+    rows = rows_read(neighboring, groups, len(y), cells, y)
+    return safe_indexing(X, rows), y[rows]
+
+
+def drawn_rows(ids, persons, *tables, most=1):
     """The same, of all ids in their order and the number of the person of each record."""
     found = hashes_of_ids(ids)[persons]
     for table in tables:
         _mix_rows(found, table)
-    # equal records side by side; a stable sort leaves those of a person in their order. Half of the
-    # bits are the person's, whatever the number of persons, which may not decide how it sorts
-    keys = found >> _HALF | persons.astype(np.uint64) << _HALF
-    order = np.argsort(keys, kind="stable")
+    order = _sorted_by_person(found, persons)  # equal records side by side
     persons, found = persons[order], found[order]
     is_first = np.append(True, np.diff(persons) > 0)
-    places, starts = np.arange(len(order)), np.flatnonzero(is_first)
+    places = np.arange(len(order))
     is_new = is_first | np.append(True, found[1:] != found[:-1])
     rank = places - np.maximum.accumulate(np.where(is_new, places, 0))
-    drawn = _mixed(found + rank.astype(np.uint64) * _ODD)
-    least = np.flatnonzero(drawn == np.minimum.reduceat(drawn, starts)[persons])
-    return order[least[np.append(True, np.diff(persons[least]) > 0)]]
+    drawn = _sorted_by_person(_mixed(found + rank.astype(np.uint64) * _ODD), persons)
+    starts = np.maximum.accumulate(np.where(is_first, places, 0))
+    return order[drawn[places - starts < most]]
+
+
+def _sorted_by_person(hashes, persons):
+    """The order of rows by person, then by half of the bits of a hash, then as they are.
+
+    The other half of a key is the person's, whatever the number of persons, which may not decide
+    how it sorts.
+    """
+    keys = hashes >> _HALF | persons.astype(np.uint64) << _HALF
+    return np.argsort(keys, kind="stable")
 
 
 def hashes_of_ids(ids, key=0):

@@ -192,7 +192,7 @@ cdef class GeometrySums(CurvatureSums):
         if self._short.shape[0]:
             n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self._apart)
             with nogil:
-                enough = self._add_in_threads(question, n_threads, size)
+                enough = self._add_in_threads(question, 0, self.n, n_threads, size)
         else:
             q, lengths = np.zeros((self._tile_rows, self._apart)), np.empty(self._tile_rows)
             while i0 < self.n and enough:

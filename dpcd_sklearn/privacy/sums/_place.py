@@ -58,10 +58,12 @@ class LocalPlace(Place):
     def counts(self, of, *, edges=None, around=None, divisor=None):
         X, y, *_ = self._arrays
         if of == "row_norm":
-            return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
+            divisor = np.ones(self.n_features) if divisor is None else divisor
+            return count_norms(X, divisor, self._n_threads)
         if of == "outside":
-            return count_outside(X, y, edges)
-        return count_cells(X if of == "features" else y.reshape(len(y), -1), edges, around)
+            return count_outside(X, y, edges, self._n_threads)
+        columns = X if of == "features" else y.reshape(len(y), -1)
+        return count_cells(columns, edges, around, self._n_threads)
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays
