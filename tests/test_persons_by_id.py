@@ -8,6 +8,7 @@ import functools
 import json
 import pickle
 import sqlite3
+import tracemalloc
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -594,6 +595,19 @@ def test_of_one_record_each_it_is_the_fit_of_records(of):
     np.testing.assert_allclose(persons.coef_, records.coef_, atol=1e-4)
 
 
+def test_records_are_read_where_they_lie():
+    rng = np.random.default_rng(0)
+    X, ids = rng.uniform(-1, 1, (20_000, 50)), rng.integers(0, 2000, 20_000)
+    model = DPLinearRegressor(feature_bounds=(-1, 1), target_bounds=(-1, 1), **BY_ID, max_iter=2)
+    tracemalloc.start()
+    try:
+        model.fit(X, X[:, 0], groups=ids)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 0.6 * X.nbytes  # 4.5 MB
+
+
 def test_neither_the_order_of_persons_nor_the_kind_of_ids_shows():
     data = visits(np.random.default_rng(4))
     model = DPLinearRegressor(**STATED, **BY_ID, random_state=ReproducibleNoise(5))
@@ -930,6 +944,8 @@ def test_other_records_are_refused():
         fit_partitions(model, lambda task: [task(0, DATA.X, DATA.y)])
     with pytest.raises(ValueError, match="partition 0: .*not a person"):
         fit_partitions(DPLinearRegressor(), run_on(*whole, DATA.ids))
+    with pytest.raises(ValueError, match="partition 0: groups"):
+        fit_partitions(DPLinearRegressor(neighboring=Persons(3)), run_on(*whole, DATA.ids))
     with pytest.raises(TypeError, match="partition 0: groups must hold integers"):
         fit_partitions(model, run_on(*whole, DATA.ids.astype(float)))
     with pytest.raises(ValueError, match="protects nobody"):

@@ -16,7 +16,7 @@ from ..linear_model._records_in_memory import RecordsInMemory
 from ..privacy.sums._remote_place import Part
 from ..utils._compat import check_sample_weight, num_samples
 from ..utils._input import read_input
-from ..utils._persons import hashes_of_ids, ids_of
+from ..utils._persons import hashes_of_ids, ids_of, relation_of
 
 
 class PartitionFacts(NamedTuple):
@@ -42,7 +42,9 @@ class PartitionFacts(NamedTuple):
     def differing(self, other):
         """The name of a fact that is not the other's, or None."""
         for name, own, there in zip(self._fields, self, other, strict=True):
-            if name not in ("labels", "ids") and own != there:  # check sums are of ids, too
+            if name == "ids" and there is None:  # they travel once, and check sums are of them, too
+                continue
+            if name != "labels" and own != there:
                 return name
         alike = self.labels.dtype == other.labels.dtype
         return None if alike and np.array_equal(self.labels, other.labels) else "labels"
@@ -111,6 +113,11 @@ class Partition:
     def _checked(self, X, y, sample_weight, groups):
         model, n_samples = self._reader, num_samples(X)
         groups = ids_of(model.neighboring, groups)
+        if groups is not None and relation_of(model.neighboring)[1] is not None:
+            raise ValueError(
+                "groups in partitions are for neighboring=Persons(); with Persons(k), where k is a "
+                "promise about all partitions together, leave groups out"
+            )
         rows = [num_samples(array) for array in (y, sample_weight) if array is not None]
         if rows != [n_samples] * len(rows):
             raise ValueError(f"X has {n_samples} rows, y and sample_weight have {rows}")
