@@ -470,7 +470,7 @@ def test_of_one_record_each_it_is_the_fit_of_records():
     X = rng.uniform(-1, 1, (300, P))
     y = X @ [0.5, -0.3, 0.1]
     same = {"delta": DELTA, "random_state": ReproducibleNoise(1), "solver": SGD(sampling_rate=1.0)}
-    same |= {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6}
+    same |= {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6, "clip": 0.5}
     persons = DPLinearRegressor(neighboring=Persons(), **same).fit(X, y, groups=np.arange(300))
     records = DPLinearRegressor(**same).fit(X, y)
     assert persons.n_iter_ == records.n_iter_
