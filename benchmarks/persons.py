@@ -5,8 +5,10 @@
 - *laws*: 1,000 persons, 10 normal columns, (1, 1e-6); 10 rows each, or a geometric or Zipf number
   of rows. Printed is the root mean square of the l2 norm of the coefficients' error.
 - *panels*: two real ones, where `linearmodels` is installed, and three simulated ones. Printed is
-  the median R² on the rows of a fifth of the persons. (Of 150 firms "training" knows too little for
-  any private fit; the other panels of these packages have fewer still.)
+  the median R² on the rows of a fifth of the persons. (The other panels of that package have
+  fewer persons still.) "ids" loses at most half of what the best cap loses in all simulated cells
+  but one, where neither loses .001, and in "wages" at 1 and 3 and "training" at 3. In the other
+  real cells 436 men (.3) and 95 firms (.3, 1) are too few: DP-SGD is worse than the mean, too.
 
 "ids" is ``Persons()``; "k rows" is ``Persons(k)`` with ids: k rows of each person and k times the
 noise, as OpenDP truncates. All these are default fits within stated bounds. "DP-SGD" is DP-SGD by
