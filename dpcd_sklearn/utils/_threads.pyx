@@ -16,9 +16,6 @@ from ._interrupts cimport Interrupts
 cdef extern from "_openmp.h":
     int dpcd_most_threads() noexcept nogil
 
-cdef enum:
-    SLAB = 4194304  # cells that a thread reads between two looks for interrupts
-
 _FORKED = False
 
 
