@@ -73,7 +73,10 @@ MODELS = {  # how many records they need, and the model
     "newton of classes": (ALL_COLUMNS, DPLinearClassifier(solver="newton", max_iter=3, **THREE)),
     "frank-wolfe": (ALL_COLUMNS, DPLinearClassifier(solver="frank-wolfe", max_iter=4, **BALL)),
 }
-MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1))
+MINI_BATCHES = (  # a stated scale: else all records are counted first
+    ALL_COLUMNS,
+    DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1, feature_scale=1.0),
+)
 WITHOUT_NOISE = (ALL_COLUMNS, DPRidgeSkGD(epsilon=float("inf"), max_iter=5))
 FEW_CELLS = (ALL_COLUMNS // 4, DPRidgeSkGD(max_iter=4))
 
@@ -215,10 +218,11 @@ def test_what_would_not_gain_or_not_be_the_same_stays_in_one_thread(n_samples, m
 
 
 @needs_tasks
-def test_one_thread_is_the_default_and_single_sparse_columns_have_one(room):
+def test_all_threads_are_the_default_of_the_main_thread_and_single_sparse_columns_have_one(room):
     X, y, _ = records(ALL_COLUMNS)
     seeded = DPRidgeSkGD(max_iter=4, random_state=ReproducibleNoise(0))
-    assert threads_started_by(lambda: seeded.fit(X, y)) == 0
+    assert seeded.n_threads is None
+    assert threads_started_by(lambda: seeded.fit(X, y)) == 0  # not the main one
     columns = clone(seeded).set_params(solver="cd", max_iter=1)
     assert threads_started_by(lambda: fitted(columns, sparse.csc_array(X), y, n_threads=3)) == 0
 
@@ -235,7 +239,7 @@ def test_full_passes_over_sparse_rows_are_shared(name, room):
 
 
 def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):
-    assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30)] == [1, 2, 3, 3, 3]
+    assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30, None)] == [1, 2, 3, 3, 3, 3]
     with openmp_threads(2):
         assert [effective_n_threads(t) for t in (1, 2, 3)] == [1, 2, 2]
     with openmp_threads(1):
