@@ -24,6 +24,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
@@ -188,10 +189,25 @@ def test_slices_of_rows_and_columns_are_shared_too(room):
 def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
     X, y, _ = records(4 * ALL_COLUMNS)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
-    model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1))
-    dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
-    for kind in (sparse.csr_array, sparse.csc_array):
-        assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == set(dense)
+    for solver in ("auto", "skgd"):  # Newton steps read rows that become dense
+        model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1), solver=solver)
+        model.set_params(fit_intercept=solver == "skgd")  # else dense rows are centred
+        dense = {released(fitted(model, X, y, n_threads=t)) for t in (1, 3)}
+        for kind in (sparse.csr_array, sparse.csc_array):
+            assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == dense
+
+
+@table("order", ["C", "F"])
+@table("dtype", [np.float32, np.float64])
+def test_counts_of_cells_norms_and_outsiders_are_those_of_one_thread(dtype, order, room):
+    X, y, _ = records(ALL_COLUMNS, dtype, order)
+    edges = np.full(N_FEATURES, -0.5), np.linspace(0.5, 2, N_FEATURES)
+    asked = {"features": {"edges": edges}, "row_norm": {}, "outside": {"edges": edges}}
+    for of, cells in (*asked.items(), ("features", {}), ("features", {"around": np.abs(edges)})):
+        one, *more = (LocalPlace(X, y, n_threads=t).counts(of, **cells) for t in (1, 2, 3))
+        assert one.sum(axis=1).tolist() == [len(X)] * len(one)
+        for counts in more:
+            np.testing.assert_array_equal(counts, one)
 
 
 # ---- threads that really run --------------------------------------------------------------------
@@ -228,7 +244,7 @@ def test_all_threads_are_the_default_of_the_main_thread_and_single_sparse_column
 
 
 @needs_tasks
-@pytest.mark.parametrize("name", ["DPRidgeSkGD", "DPLogisticGCD", "compgd", "sgd of all"])
+@pytest.mark.parametrize("name", ["DPRidgeSkGD", "DPLogisticGCD", "compgd", "sgd of all", "newton"])
 def test_full_passes_over_sparse_rows_are_shared(name, room):
     n_samples, model = MODELS[name]
     X, y, _ = records(n_samples)
