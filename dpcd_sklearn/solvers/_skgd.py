@@ -192,6 +192,7 @@ class SkGDPlan(DrawnPlan):
             request.n_classes,
             request.n_coordinates,
             has_sparse_rows=request.has_sparse_rows,
+            found_target=request.finds_target and bool(request.target_search.n_choices),
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
