@@ -23,6 +23,8 @@ from . import _ledger_report
 from ._filter import Price, admits, epsilon_alone, price
 from ._ledger_entries import Balance, LedgerEntry
 
+# ---- Reports of a ledger about itself, in epsilon: spent, left, refused. Nothing here admits -----
+
 
 def _upwards(total):
     """A sum in double precision, not below it."""

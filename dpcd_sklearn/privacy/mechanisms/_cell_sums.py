@@ -1,4 +1,6 @@
-"""Mean squares of columns, and their means, with Gaussian noise: the smoothness of a fit.
+"""Sums over records in public cells, with Gaussian noise: squares, counts, means, running counts.
+
+Mean squares of columns, and their means, are the smoothness of a fit.
 
 (a) *Squares* are of public cells: a number counts as the middle of the linear cell that it lies in,
     so sums follow from numbers of records in cells, which every layout has.
@@ -138,6 +140,10 @@ def edges_of_cells(lo, hi):
     return lo, np.where(has_width, hi, lo + np.maximum(np.abs(lo), 1.0))
 
 
+# ---- Numbers of records of each class, or within bounds, with Gaussian noise ---------------------
+#
+# Proofs: ``proofs/release_counts.md``, ``proofs/release_outside.md``.
+
 # Class k is the k-th of the linear cells, which are one wide.
 _EDGES = np.array([-0.5]), np.array([N_LINEAR - 0.5])
 
@@ -237,6 +243,14 @@ class OutsideOracle(CountOracle):
         return float(count)
 
 
+# ---- Means of columns over the records that have a value there, with Gaussian noise --------------
+#
+# (a) A record adds its number, cut to the bounds, and a one to how many have a value; where its
+#     cell is missing it adds nothing. Both sums are released, for their quotient.
+# (b) A number counts as the middle of the linear cell that it lies in, as for mean squares.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_present_means.md``.
+
+
 def present_sensitivity(n_columns, neighboring):
     """How far one record moves sums of numbers in [-1, 1], and of ones, in the euclidean norm.
 
@@ -294,6 +308,16 @@ class PresentOracle(SumOracle):
         present = np.maximum(present, 2.0**units.bits)
         return np.clip(center + half_width * np.clip(total / present, -1.0, 1.0), lo, hi)
 
+
+# ---- Running counts of cells of all columns at once: how many records lie below each edge --------
+#
+# (a) What is counted is not the cells, whose noise would add up, nor the running counts, which one
+#     record moves all of: it is their half-way point. With R the matrix of running sums, lower
+#     triangular ones, and A its square root, A A = R, noise is added to A h, h the counts of cells,
+#     and A maps the result on.
+# (b) A is Toeplitz: lag k has c_k = binomial(2k, k) / 4^k, so a record adds c_0, c_1, ... to the
+#     entries from its cell on, rounded to units.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_running_counts.md``.
 
 _LAGS = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, N_LINEAR)))
 _ROOT = np.tril(toeplitz(_LAGS))  # A

@@ -1,4 +1,6 @@
-"""Categories that enough records have, of all columns at once: with their noisy numbers of records.
+"""Releases about whole tables: categories, sums of the target, best columns, second moments.
+
+Categories that enough records have are named, in all columns at once, with noisy counts.
 
 (a) The numbers get Gaussian noise. What no record has is never looked at, and what has noise below
     a threshold is never named: the threshold is such that a category of one record alone is named
@@ -136,6 +138,14 @@ class PartitionOracle(SumOracle):
         return self._noisy(CategoryCounts())
 
 
+# ---- Sums of the target over the records of each category, of all columns at once ----------------
+#
+# (a) Of numbers in [-1, 1] their sum and how many there are; of classes how many there are of each.
+# (b) A record lies in one group of each column, and in one fold by its row number: so sums of folds
+#     cost what sums of all cost.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_target_sums.md``.
+
+
 def target_sensitivity(n_columns, n_classes, neighboring):
     """How far one record moves the sums, in the euclidean norm; 0 classes are numbers.
 
@@ -211,6 +221,15 @@ class TargetOracle(SumOracle):
         parts = np.split(noisy, ends)
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
+
+# ---- The columns that go best with the target: k choices by one draw of Gumbel noise -------------
+#
+# (a) The score of a column is the length of its sum of products with the target, less the target's
+#     mean, which was released before: |Σ x (y - m)| of numbers, Σ_k |Σ x ([y = k] - m_k)| of
+#     classes.
+# (b) The k largest noisy scores are k choices without replacement (Luce's axiom), as in
+#     ``release_argmax``; the scores do not leave.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_columns.md``.
 
 MOST_CLASSES = 256
 
@@ -325,6 +344,12 @@ class ColumnOracle(SumOracle):
         self._count_down(self._units.what)
         choices = self._units.choices(len(means) if target_bounds is None else 0)
         return self._source.release(self._place, ColumnScores(means, target_bounds), choices)
+
+
+# ---- Second moments of rows alone, with Gaussian noise -------------------------------------------
+#
+# They are a curvature of the squared loss, and no more. Sensitivities are in ``_curvature_units``.
+# Proof: ``proofs/release_curvature.md``.
 
 
 class SecondMomentUnits(SquareUnits):
