@@ -62,15 +62,7 @@ class ColumnSumUnits(SumUnits):
 
 
 class SmoothnessUnits(ColumnSumUnits):
-    """Units of mean squares.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    with_means : bool
-        Whether means are released too.
-    """
+    """Units of mean squares, and of means if `with_means`."""
 
     what = "mean squares"
 
@@ -88,13 +80,7 @@ class SmoothnessUnits(ColumnSumUnits):
 
 
 class SmoothnessOracle(SumOracle):
-    """Releases mean squares of all columns, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        SmoothnessUnits; records as they are.
-    """
+    """Releases mean squares of all columns of records as they are, once."""
 
     def release_mean_squares(self, lo, hi, center, half_width):
         """Noisy moments of columns around a centre, whatever the weights of records.
@@ -173,13 +159,7 @@ class ClassCounts(Question):
 
 
 class CountUnits(SumUnits):
-    """Units of counts.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_classes : int, from 2 to 256
-    """
+    """Units of counts of 2 to 256 classes."""
 
     what = "counts"
 
@@ -192,13 +172,7 @@ class CountUnits(SumUnits):
 
 
 class CountOracle(SumOracle):
-    """Releases the counts of classes, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        CountUnits; targets are numbers of classes.
-    """
+    """Releases the counts of classes, once; targets are numbers of classes."""
 
     def release_counts(self):
         """Noisy numbers of records, whatever their weights.
@@ -216,14 +190,9 @@ class CountOracle(SumOracle):
 
 
 class OutsideOracle(CountOracle):
-    """Releases how many records lie outside of bounds, once: of two classes, within and outside.
+    """Releases how many records lie outside of public bounds, once: the second of two classes.
 
-    Parameters
-    ----------
-    receipt, units, place, key : as of CountOracle
-        Units of two classes.
-    bounds : pair (lo, hi) of arrays
-        Public; see `count_outside`.
+    The bounds are a pair (lo, hi) of arrays, as of `count_outside`.
     """
 
     def __init__(self, receipt, units, place, *, bounds, key=None):
@@ -260,13 +229,7 @@ def present_sensitivity(n_columns, neighboring):
 
 
 class PresentUnits(ColumnSumUnits):
-    """Units of such sums.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    """
+    """Units of sums of what is present, and of how many are."""
 
     what = "means of what is present"
 
@@ -276,15 +239,7 @@ class PresentUnits(ColumnSumUnits):
 
 
 class PresentOracle(SumOracle):
-    """Releases means of what is present, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        PresentUnits.
-    place : Place
-        Whose counts leave out what is missing.
-    """
+    """Releases means of what is present, once; counts of the place leave out what is missing."""
 
     def release_present_means(self, lo, hi):
         """Noisy means within bounds, of all columns.
@@ -352,13 +307,7 @@ class HalfwayCounts(Question):
 
 
 class RunningUnits(ColumnSumUnits):
-    """Units of running counts.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    """
+    """Units of running counts."""
 
     what = "running counts"
 
@@ -370,13 +319,7 @@ class RunningUnits(ColumnSumUnits):
 
 
 class RunningOracle(SumOracle):
-    """Releases running counts of cells, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        RunningUnits; records as they are.
-    """
+    """Releases running counts of cells of records as they are, once."""
 
     def release_running_counts(self, lo, hi, n_known=None):
         """How many records lie below the upper edge of each cell, with noise.

@@ -118,14 +118,7 @@ class PartitionUnits(SumUnits):
 
 
 class PartitionOracle(SumOracle):
-    """Names categories and their numbers of records, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        PartitionUnits.
-    place : CategoryPlace
-    """
+    """Names categories of a CategoryPlace and their numbers of records, once."""
 
     def release_categories(self):
         """Categories of enough records, with noisy numbers of them.
@@ -167,16 +160,7 @@ class GroupSums(Question):
 
 
 class TargetUnits(SumUnits):
-    """Units of sums of the target.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-        Or one NonPrivateEvent.
-    n_columns : int, >= 1
-    n_classes : int
-        0 for numbers.
-    """
+    """Units of sums of the target, or of a NonPrivateEvent; `n_classes` is 0 for numbers."""
 
     what = "sums of the target"
 
@@ -198,14 +182,7 @@ class TargetUnits(SumUnits):
 
 
 class TargetOracle(SumOracle):
-    """Releases sums of the target, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        TargetUnits.
-    place : GroupPlace
-    """
+    """Releases sums of the target at a GroupPlace, once."""
 
     def release_target_sums(self):
         """Noisy sums of each fold and group.
@@ -393,13 +370,7 @@ class SecondMomentUnits(SquareUnits):
 
 
 class SecondMomentOracle(SumOracle):
-    """Releases second moments of rows, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        SecondMomentUnits; the place has bounds and a centre, and targets that nobody looks at.
-    """
+    """Releases second moments of rows, once; the place has bounds and a centre."""
 
     def __init__(self, receipt, units, place, *, key=None):
         super().__init__(receipt, units, place, key=key, fit_intercept=True)
