@@ -20,6 +20,8 @@ from ._release_tests import shown
 from ._simulated_records import SimulatedRecords, labels_of
 from ._simulated_tables import SimulatedTable, is_table
 
+# ---- The result of an audit, and how it reads ----------------------------------------------------
+
 
 @dataclass(frozen=True, repr=False)
 class AuditResult(Shown):

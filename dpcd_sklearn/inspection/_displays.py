@@ -1,4 +1,4 @@
-"""The one place that asks for matplotlib, and where legends go."""
+"""Pictures of audits, budgets and scores by epsilon; the one place that asks for matplotlib."""
 
 import math
 
@@ -31,6 +31,9 @@ def legend_beside(ax, **options):
     """A legend at the right of the axes, where it covers no curve."""
     options = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0.0} | options
     return ax.legend(fontsize="small", frameon=False, **options)
+
+
+# ---- The picture of an audit: what it would have noticed of each kind of release -----------------
 
 
 class AuditDisplay(Shown):
@@ -104,6 +107,9 @@ class AuditDisplay(Shown):
         if result.mu is not None:
             bound = rf"$\mu\geq${result.mu_lower:.2g} of {result.mu:.3g}"
         return f"{result.verdict}: {bound} (power {shown(result.power)})"
+
+
+# ---- The picture of a ledger: what was spent when, and what is left ------------------------------
 
 
 class BudgetDisplay(Shown):
@@ -200,6 +206,9 @@ class BudgetDisplay(Shown):
             ax.xaxis.get_major_locator().set_params(integer=True)
         legend_beside(ax)
         return self
+
+
+# ---- The picture of what privacy costs on records: score against epsilon -------------------------
 
 
 class EpsilonDisplay(Shown):

@@ -1,4 +1,4 @@
-"""Picture of the coefficients of a fitted model, which costs nothing."""
+"""Pictures of coefficients, of one model or by the strength of its penalty; they cost nothing."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -271,6 +271,9 @@ class CoefficientDisplay(Shown):
             values, at, xerr=reach, fmt=marker, color=color, ms=5, lw=1.6, capsize=3, label=label
         )
         self.errors_.append(drawn)
+
+
+# ---- A picture of the strengths of a penalty among which a fit chose. Free of charge -------------
 
 
 class StrengthDisplay(Shown):

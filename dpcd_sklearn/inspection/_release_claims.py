@@ -17,6 +17,11 @@ from ..privacy.accounting._renyi import choices_loss, is_tractable
 from ._release_tests import error_bound, verdict_of
 from ._simulated_tables import LONE
 
+# ---- Categories of one record each: whether they are named as rarely as the threshold promises ---
+#
+# Such a category is named with next to no probability, so no test of two guesses would hear of a
+# threshold that is too low. But without its record it can't be named at all: one name is enough.
+
 
 def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
     """Fields of a `ReleaseResult` for the names of categories of one record.

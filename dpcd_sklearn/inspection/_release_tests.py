@@ -6,6 +6,21 @@ from scipy.sparse import issparse
 
 from ..privacy.accounting._events import SelectionEvent
 
+# ---- Bounds, powers and verdicts of all audits, from how many guesses were wrong -----------------
+#
+# (a) A test is fixed; then come n fresh runs over each of two data sets, and the test guesses which
+#     one it was. k of the 2n guesses are wrong.
+# (b) Let p be the mean probability of a wrong guess. The guesses are independent, so for k <= 2np -
+#     1 the probability of at most k errors is at most that of a Binomial(2n, p) (Hoeffding 1956,
+#     Theorem 4). Let U(k) be the larger of (k + 1) / 2n and Clopper & Pearson's bound, the Beta(k +
+#     1, 2n - k) quantile of the confidence. With the largest k of U(k) < p the condition holds and
+#     the binomial tail is below 1 - confidence: U(errors) < p is as rare.
+# (c) No guess errs less than a claim's floor (``_release_claims``): a bound below the floor
+#     contradicts the claim. The bounds on μ and ε are those whose floor is this bound. Nothing was
+#     assumed about the noise, the statistic or the pair: these decide how strong the test is, which
+#     the audit measures with half of the noise. It can show that a claim is wrong; it can never
+#     show that one is right.
+
 REQUIRED_POWER = 0.9
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from ._report_facts import facts_of
 from ._report_pages import html_of, markdown_of
 
+# ---- An entry for OpenDP's registry of deployments: one template, whose fields the tests check ---
+
 # Fields that nobody but the curator can fill in.
 ASKED = (
     *("name", "data_curators", "description", "intended_use", "data_product_region"),

@@ -1,4 +1,4 @@
-"""Standard errors, intervals and tests of coefficients, from covariances that were released."""
+"""Standard errors, intervals, tests and summaries of coefficients, from released covariances."""
 
 import math
 from dataclasses import replace
@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
+
+# ---- The table that `summary` returns, as text, HTML and LaTeX -----------------------------------
 
 _OF_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _OF_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}

@@ -189,6 +189,12 @@ def refused():
     )
 
 
+# ---- Margins as released moments of rows tell them, and how far a softmax is from its bound there.
+#
+# A curvature of labels is bounded whatever the margins are, and where classes part it is a fraction
+# of the bound. Margins of rows with known moments are taken to be normal: what follows is made of
+# released numbers alone.
+
 # Directions of margins, each with its opposite: more of them change little.
 _N_DRAWS = 256
 # Bounds of the largest curvature of a softmax, and of one margin that stands for two.

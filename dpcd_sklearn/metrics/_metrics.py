@@ -26,6 +26,16 @@ from ..utils._input import read_input, read_records, without_duplicates
 from ..utils._tables import columns_of_words
 from ..utils._warnings import silence
 
+# ---- Answers of a public model for records, each by itself ---------------------------------------
+#
+# (a) An answer is a function of its record and of the model. Models of this package, alone or
+#     behind steps that map cell by cell, answer a batch with the bits that each record has alone.
+#     Of other models that is not known (BLAS takes another kernel for another number of rows), so
+#     they are asked for one record at a time.
+# (b) A record that a model can't answer for has no answer, which counts as a fixed one: records
+#     raise no error after the charge. Before it, shape, dtype and finiteness are checked, and that
+#     the model answers for records that are made up.
+
 _OURS = "dpcd_sklearn."
 _MODELS = {
     f"{_OURS}linear_model.{name}"

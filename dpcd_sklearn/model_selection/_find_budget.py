@@ -24,6 +24,8 @@ from ..utils._warnings import silence
 from . import _runs
 from ._search import PrivateSearchCV
 
+# ---- Simulated records of a public shape, and scores of fits to them -----------------------------
+
 _N_TEST = 5_000
 
 

@@ -25,6 +25,8 @@ from ..utils._persons import Persons, PersonsOfRows, relation_of
 from ..utils._warnings import silence
 from ._candidates import as_chosen
 
+# ---- Where a candidate of a search keeps its budget, and how to bring it below that of a run -----
+
 _NEARLY = 4e-6  # what may be left of a run
 
 

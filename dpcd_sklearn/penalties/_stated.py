@@ -171,6 +171,9 @@ def _place(column, n_features, columns, name):
     raise ValueError(f"{name} must be of columns of X, {known}, got {column!r}")
 
 
+# ---- Balls that coefficients are projected onto, whatever their size: nothing overflows ----------
+
+
 class Ball(Stated):
     """A set of all coefficients around zero, of a stated radius."""
 

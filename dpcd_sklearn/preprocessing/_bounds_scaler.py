@@ -16,6 +16,8 @@ from ..utils._public import check_bounds
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds
 
+# ---- Maps of features that clip to bounds and scale to [-1, 1], whoever found the bounds ---------
+
 CHECKS = {
     "accept_sparse": ("csr", "csc"),
     "dtype": (np.float64, np.float32),

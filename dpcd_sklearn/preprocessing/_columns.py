@@ -140,6 +140,9 @@ def names_of(estimator, input_features=None):
     return OneToOneFeatureMixin.get_feature_names_out(estimator, input_features)
 
 
+# ---- The target of a transformer: numbers within stated bounds, or stated classes ----------------
+
+
 def read_target(estimator, y, n_samples):
     """The target of each record, before the charge; no error quotes one.
 

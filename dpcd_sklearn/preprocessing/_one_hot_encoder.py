@@ -273,6 +273,9 @@ class DPOneHotEncoder(CategoryEncoder):
         return each_once(names)
 
 
+# ---- Categories as numbers -----------------------------------------------------------------------
+
+
 class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     r"""Encode categories as numbers 0, 1, ...; learnt categories are released privately.
 

@@ -35,6 +35,8 @@ from ._private_transformer import (
     lacks_evidence,
 )
 
+# ---- The base of scalers by quantiles: all those of a column from one release of running counts --
+
 _SHARE_OF_RANGE = 0.3  # of ρ, where no bounds are stated
 _WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either side
 

@@ -61,6 +61,9 @@ def check_partition(blocks, n_coordinates):
     return [np.sort(block).astype(np.intp) for block in blocks]
 
 
+# ---- Draws of indices with given probabilities ---------------------------------------------------
+
+
 def draw_indices(generator, n, probabilities, count):
     """`count` independent indices below n as an intp array; None is uniform."""
     if probabilities is None:

@@ -89,6 +89,9 @@ class Sampling(Shown, metaclass=ABCMeta):
         return spread(self.block_size)
 
 
+# ---- One coordinate at a time, uniformly or with given probabilities -----------------------------
+
+
 class SingleSampling(Sampling):
     """One coordinate at a time: S = {j} with probability p_j.
 
@@ -167,6 +170,9 @@ class SingleSampling(Sampling):
             Of dtype intp; each row is a set.
         """
         return draw_indices(generator, self.n_coordinates, self.probabilities, count)[:, np.newaxis]
+
+
+# ---- One block of a fixed partition at a time (section 4.2.1 of Maranjyan et al. 2024) -----------
 
 
 class BlockSampling(Sampling):
@@ -289,6 +295,9 @@ class BlockSampling(Sampling):
         return self
 
 
+# ---- τ-nice sampling: all sets of one size alike -------------------------------------------------
+
+
 class NiceSampling(Sampling):
     """τ-nice sampling: S is uniform among all sets of τ coordinates.
 
@@ -381,6 +390,9 @@ class NiceSampling(Sampling):
             return 1.0
         share = (self.block_size - 1) / (self.n_coordinates - 1)
         return 1.0 + share * (spread(self.n_coordinates) - 1.0)
+
+
+# ---- All coordinates at every step ---------------------------------------------------------------
 
 
 class FullSampling(Sampling):

@@ -1,6 +1,7 @@
-"""Recipes for "auto": functions of public numbers, fitted by hand to a dozen real data sets.
+"""Recipes for "auto", and plans of descents.
 
-All of them follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit.
+Recipes are functions of public numbers, fitted by hand to a dozen real data sets. All of them
+follow s = n μ / sqrt(p + 1), the public signal-to-noise number of a full-batch fit.
 ``residual_clip`` is in units of a target within [-1, 1].
 """
 
@@ -213,6 +214,9 @@ def noiseless_descent_recipe(full, block_size=1):
     return {"step_size": min(float(block_size), 1.8), "momentum": 0.0}
 
 
+# ---- Plans of the solvers on coordinates or blocks of them ---------------------------------------
+
+
 class CoordinatePlan(SolverPlan):
     """A solver on coordinates or blocks of them, over a RecordOracle."""
 
@@ -265,6 +269,9 @@ class DrawnPlan(CoordinatePlan):
     def alone(self):
         request, count = self.request, self.request.n_fits * self.n_updates
         return gaussian_fit_event(request.budget, count)
+
+
+# ---- Plans of the solvers on mean gradients ------------------------------------------------------
 
 
 class GradientPlan(SolverPlan):

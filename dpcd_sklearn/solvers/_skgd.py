@@ -26,6 +26,8 @@ from ._descent_recipe import (
     noiseless_descent_recipe,
 )
 
+# ---- A user's own sampling: any object that draws blocks -----------------------------------------
+
 
 class CheckedSampling:
     """The blocks of a sampling, as ascending intp arrays within the coordinates.

@@ -88,6 +88,8 @@ def gdp_mu(epsilon, delta):
     return mu
 
 
+# ---- The one root finder of calibrations: how much of a budget a plan may take, rounded down -----
+
 TOLERANCE = 2e-7  # of a logarithm: noise above its least by less is nobody's loss
 _MOST_STEPS = 100  # towards a change of sign; a few are enough
 _WIDEST_STEP = 2.0

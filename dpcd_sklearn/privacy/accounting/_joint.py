@@ -15,6 +15,8 @@ from ._calibration import with_noise
 from ._events import CoveredEvent, FitEvent, GaussianEvent, NonPrivateEvent, TuningEvent
 from ._gaussian_dp import TOLERANCE, gdp_epsilon, gdp_mu, largest_within
 
+# ---- Events of what transformers of tables release, from a target (ε, δ): towards more noise -----
+
 _UP = 1 + 1e-12
 # Share of δ that names categories of one record: several fits have it each, and a later charge of
 # a ledger takes it from a reserve of a hundredth of δ. A 32nd would lower thresholds by a sixth.
@@ -31,6 +33,8 @@ def partition_event(budget):
     mu = gdp_mu(epsilon / (1 + 1e-9), (delta - spare) / (1 - spare) * (1 - 1e-9))
     return FitEvent((CoveredEvent(_UP / mu, spare),), neighboring)
 
+
+# ---- From a Budget to the noise of a search over hyper-parameters, rounded towards more noise ----
 
 _SPARE = 1e-3  # share of a search's δ that may tell everything, where runs are not Gaussian
 

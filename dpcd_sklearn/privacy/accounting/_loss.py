@@ -195,6 +195,11 @@ def on_grid(loss, step):
     return replace(of_points(start, step, deltas), mu=loss.mu)
 
 
+# ---- Residues and covers: the rest that an event leaves, and the Gaussian that stands for it -----
+#
+# Arithmetic on distributions of loss, rounded towards more loss. Each function takes the losses of
+# one event in both directions, or one that holds for both. Proof: ``proofs/accountant.md``.
+
 _DOWN = 1 - 1e-10
 _FINENESS = 64  # cells of the check below for one standard deviation
 _PRECISION = 1e-6  # of a cover

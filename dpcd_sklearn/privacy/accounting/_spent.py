@@ -78,6 +78,16 @@ class PrivacyCost(Shown):
         return f"{self.n_fits} fits ({sizes}): {text}"
 
 
+# ---- Translation of events for the `dp_accounting` library (an extra), for checks only -----------
+#
+# Its accountants assume, for a plain Gaussian, that replacing a record doubles the sensitivity
+# (PLD) or not (RDP). Here z is over the sensitivity under the event's own relation, which is what
+# they call the multiplier under adding or removing a record: use that relation with what this
+# returns.
+#
+# Events are known by the names of their classes, because they import this file and not the reverse.
+
+
 def _tuning(peer, event, _):
     if event.distribution == "subset":
         raise TypeError("dp_accounting has no search that tries each candidate or not")

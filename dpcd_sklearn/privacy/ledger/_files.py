@@ -33,6 +33,14 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
+# ---- Does a file system keep locks? Asked of a second process, once a process and file system ----
+#
+# Two charges at once are kept apart by SQLite's locks alone. Where they do nothing (some network
+# and container mounts answer "yes" to everybody), every process would find room for its own charge,
+# and no error would tell. So the first charge lets another process try to take the lock that it
+# holds. That the answer holds goes with pickles of a handle: a worker on the same machine and file
+# system need not ask again. What this can't see: locks that only processes on one machine respect.
+
 _SECONDS = 30.0
 _RESERVED_BYTE = 0x40000001  # where SQLite locks what BEGIN IMMEDIATE reserves
 

@@ -19,9 +19,10 @@ from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
 from ..accounting._promise import Budget
 from ..accounting._spent import PrivacyCost, PrivacySpent
-from . import _ledger_report
 from ._filter import Price, admits, epsilon_alone, price
 from ._ledger_entries import Balance, LedgerEntry
+
+# ---- Reports of a ledger about itself, in epsilon: spent, left, refused. Nothing here admits -----
 
 
 def _upwards(total):
@@ -329,13 +330,13 @@ class LedgerReport:
 def report_of(parameters, rows):
     """The LedgerReport of verified rows."""
     balances = [Balance(), *map(Balance.of_row, rows)]
-    spent = [_ledger_report.spent(parameters, balance) for balance in balances]
+    spent_after = [spent(parameters, balance) for balance in balances]
     return LedgerReport(
         parameters,
         map(LedgerEntry.from_row, rows),
-        [epsilon for epsilon, _ in spent[1:]],
-        spent[-1],
-        _ledger_report.remaining(parameters, balances[-1]),
+        [epsilon for epsilon, _ in spent_after[1:]],
+        spent_after[-1],
+        remaining(parameters, balances[-1]),
     )
 
 

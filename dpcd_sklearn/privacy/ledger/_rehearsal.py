@@ -20,6 +20,12 @@ from sklearn.utils import get_tags
 from ...utils._input import by_name, reworded
 from ._prepaid import Prepaid
 
+# ---- An accountant for a fit that is stopped at its charge, to see what it refuses before --------
+#
+# Whoever charges for several fits at once, or for a search, has to know that each of them takes the
+# records before the first charge. The fit itself knows best, and all that it asks comes before it
+# charges: so it is tried, and no record is used.
+
 
 class UnpaidError(Exception):
     """A fit came to its charge and was stopped there: it is no fault, and nobody sees it."""

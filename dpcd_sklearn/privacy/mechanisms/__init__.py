@@ -49,11 +49,12 @@ from ._tables import (
 )
 from ._units import CoordinateUnits, MeanUnits
 
-__all__ = ["BatchOracle", "ColumnOracle", "ColumnUnits"]
-__all__ += ["CoordinateUnits", "CountOracle", "CountUnits", "CurvatureOracle"]
-__all__ += ["CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits"]
-__all__ += ["PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits"]
-__all__ += ["RunningOracle", "RunningUnits", "TargetOracle", "TargetUnits"]
-__all__ += ["SecondMomentOracle", "SecondMomentUnits"]
-__all__ += ["OutsideOracle", "QuantileOracle", "QuantileUnits", "RecordOracle", "ScoreOracle"]
-__all__ += ["ScoreUnits", "SmoothnessOracle", "SmoothnessUnits"]
+# fmt: off
+__all__ = [
+    "BatchOracle", "ColumnOracle", "ColumnUnits", "CoordinateUnits", "CountOracle", "CountUnits",
+    "CurvatureOracle", "CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits",
+    "OutsideOracle", "PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits",
+    "QuantileOracle", "QuantileUnits", "RecordOracle", "RunningOracle", "RunningUnits",
+    "ScoreOracle", "ScoreUnits", "SecondMomentOracle", "SecondMomentUnits", "SmoothnessOracle",
+    "SmoothnessUnits", "TargetOracle", "TargetUnits",
+]

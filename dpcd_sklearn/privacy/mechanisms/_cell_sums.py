@@ -1,4 +1,6 @@
-"""Mean squares of columns, and their means, with Gaussian noise: the smoothness of a fit.
+"""Sums over records in public cells, with Gaussian noise: squares, counts, means, running counts.
+
+Mean squares of columns, and their means, are the smoothness of a fit.
 
 (a) *Squares* are of public cells: a number counts as the middle of the linear cell that it lies in,
     so sums follow from numbers of records in cells, which every layout has.
@@ -60,15 +62,7 @@ class ColumnSumUnits(SumUnits):
 
 
 class SmoothnessUnits(ColumnSumUnits):
-    """Units of mean squares.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    with_means : bool
-        Whether means are released too.
-    """
+    """Units of mean squares, and of means if `with_means`."""
 
     what = "mean squares"
 
@@ -86,13 +80,7 @@ class SmoothnessUnits(ColumnSumUnits):
 
 
 class SmoothnessOracle(SumOracle):
-    """Releases mean squares of all columns, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        SmoothnessUnits; records as they are.
-    """
+    """Releases mean squares of all columns of records as they are, once."""
 
     def release_mean_squares(self, lo, hi, center, half_width):
         """Noisy moments of columns around a centre, whatever the weights of records.
@@ -138,6 +126,10 @@ def edges_of_cells(lo, hi):
     return lo, np.where(has_width, hi, lo + np.maximum(np.abs(lo), 1.0))
 
 
+# ---- Numbers of records of each class, or within bounds, with Gaussian noise ---------------------
+#
+# Proofs: ``proofs/release_counts.md``, ``proofs/release_outside.md``.
+
 # Class k is the k-th of the linear cells, which are one wide.
 _EDGES = np.array([-0.5]), np.array([N_LINEAR - 0.5])
 
@@ -167,13 +159,7 @@ class ClassCounts(Question):
 
 
 class CountUnits(SumUnits):
-    """Units of counts.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_classes : int, from 2 to 256
-    """
+    """Units of counts of 2 to 256 classes."""
 
     what = "counts"
 
@@ -186,13 +172,7 @@ class CountUnits(SumUnits):
 
 
 class CountOracle(SumOracle):
-    """Releases the counts of classes, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        CountUnits; targets are numbers of classes.
-    """
+    """Releases the counts of classes, once; targets are numbers of classes."""
 
     def release_counts(self):
         """Noisy numbers of records, whatever their weights.
@@ -210,14 +190,9 @@ class CountOracle(SumOracle):
 
 
 class OutsideOracle(CountOracle):
-    """Releases how many records lie outside of bounds, once: of two classes, within and outside.
+    """Releases how many records lie outside of public bounds, once: the second of two classes.
 
-    Parameters
-    ----------
-    receipt, units, place, key : as of CountOracle
-        Units of two classes.
-    bounds : pair (lo, hi) of arrays
-        Public; see `count_outside`.
+    The bounds are a pair (lo, hi) of arrays, as of `count_outside`.
     """
 
     def __init__(self, receipt, units, place, *, bounds, key=None):
@@ -237,6 +212,14 @@ class OutsideOracle(CountOracle):
         return float(count)
 
 
+# ---- Means of columns over the records that have a value there, with Gaussian noise --------------
+#
+# (a) A record adds its number, cut to the bounds, and a one to how many have a value; where its
+#     cell is missing it adds nothing. Both sums are released, for their quotient.
+# (b) A number counts as the middle of the linear cell that it lies in, as for mean squares.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_present_means.md``.
+
+
 def present_sensitivity(n_columns, neighboring):
     """How far one record moves sums of numbers in [-1, 1], and of ones, in the euclidean norm.
 
@@ -246,13 +229,7 @@ def present_sensitivity(n_columns, neighboring):
 
 
 class PresentUnits(ColumnSumUnits):
-    """Units of such sums.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    """
+    """Units of sums of what is present, and of how many are."""
 
     what = "means of what is present"
 
@@ -262,15 +239,7 @@ class PresentUnits(ColumnSumUnits):
 
 
 class PresentOracle(SumOracle):
-    """Releases means of what is present, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        PresentUnits.
-    place : Place
-        Whose counts leave out what is missing.
-    """
+    """Releases means of what is present, once; counts of the place leave out what is missing."""
 
     def release_present_means(self, lo, hi):
         """Noisy means within bounds, of all columns.
@@ -294,6 +263,16 @@ class PresentOracle(SumOracle):
         present = np.maximum(present, 2.0**units.bits)
         return np.clip(center + half_width * np.clip(total / present, -1.0, 1.0), lo, hi)
 
+
+# ---- Running counts of cells of all columns at once: how many records lie below each edge --------
+#
+# (a) What is counted is not the cells, whose noise would add up, nor the running counts, which one
+#     record moves all of: it is their half-way point. With R the matrix of running sums, lower
+#     triangular ones, and A its square root, A A = R, noise is added to A h, h the counts of cells,
+#     and A maps the result on.
+# (b) A is Toeplitz: lag k has c_k = binomial(2k, k) / 4^k, so a record adds c_0, c_1, ... to the
+#     entries from its cell on, rounded to units.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_running_counts.md``.
 
 _LAGS = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, N_LINEAR)))
 _ROOT = np.tril(toeplitz(_LAGS))  # A
@@ -328,13 +307,7 @@ class HalfwayCounts(Question):
 
 
 class RunningUnits(ColumnSumUnits):
-    """Units of running counts.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-    n_columns : int, from 1 to MOST_COLUMNS
-    """
+    """Units of running counts."""
 
     what = "running counts"
 
@@ -346,13 +319,7 @@ class RunningUnits(ColumnSumUnits):
 
 
 class RunningOracle(SumOracle):
-    """Releases running counts of cells, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        RunningUnits; records as they are.
-    """
+    """Releases running counts of cells of records as they are, once."""
 
     def release_running_counts(self, lo, hi, n_known=None):
         """How many records lie below the upper edge of each cell, with noise.

@@ -286,6 +286,12 @@ class CurvatureOracle(CountingOracle):
         return [value for part in outputs for value in exact_image(self._transform, part)]
 
 
+# ---- Two noisy matrices at a released iterate, from which standard errors follow -----------------
+#
+# As curvatures are (``_curvature``): exact integer sums of products of rows, here of images in a
+# public geometry, that were scaled down to a public norm. Proof: ``proofs/release_moments.md``.
+
+
 class MomentUnits(SquareUnits):
     """Units of two matrices of moments.
 

@@ -110,12 +110,7 @@ class ScoreUnits(SumUnits):
 class ScoreOracle(SumOracle):
     """Releases the sums of one score, once.
 
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        ScoreUnits.
-    sums : callable
-        Gives a list of int: sums of the kind and size of the units, from ``_score_sums``.
+    `sums` is callable and gives a list of int, of the kind and size of the units.
     """
 
     def __init__(self, receipt, units, sums, *, key=None):

@@ -1,4 +1,6 @@
-"""Categories that enough records have, of all columns at once: with their noisy numbers of records.
+"""Releases about whole tables: categories, sums of the target, best columns, second moments.
+
+Categories that enough records have are named, in all columns at once, with noisy counts.
 
 (a) The numbers get Gaussian noise. What no record has is never looked at, and what has noise below
     a threshold is never named: the threshold is such that a category of one record alone is named
@@ -116,14 +118,7 @@ class PartitionUnits(SumUnits):
 
 
 class PartitionOracle(SumOracle):
-    """Names categories and their numbers of records, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        PartitionUnits.
-    place : CategoryPlace
-    """
+    """Names categories of a CategoryPlace and their numbers of records, once."""
 
     def release_categories(self):
         """Categories of enough records, with noisy numbers of them.
@@ -134,6 +129,14 @@ class PartitionOracle(SumOracle):
             One for each column, in the order of categories.
         """
         return self._noisy(CategoryCounts())
+
+
+# ---- Sums of the target over the records of each category, of all columns at once ----------------
+#
+# (a) Of numbers in [-1, 1] their sum and how many there are; of classes how many there are of each.
+# (b) A record lies in one group of each column, and in one fold by its row number: so sums of folds
+#     cost what sums of all cost.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_target_sums.md``.
 
 
 def target_sensitivity(n_columns, n_classes, neighboring):
@@ -157,16 +160,7 @@ class GroupSums(Question):
 
 
 class TargetUnits(SumUnits):
-    """Units of sums of the target.
-
-    Parameters
-    ----------
-    event, n_samples, n_normalizer : as of SumUnits
-        Or one NonPrivateEvent.
-    n_columns : int, >= 1
-    n_classes : int
-        0 for numbers.
-    """
+    """Units of sums of the target, or of a NonPrivateEvent; `n_classes` is 0 for numbers."""
 
     what = "sums of the target"
 
@@ -188,14 +182,7 @@ class TargetUnits(SumUnits):
 
 
 class TargetOracle(SumOracle):
-    """Releases sums of the target, once.
-
-    Parameters
-    ----------
-    receipt, units, key : as of SumOracle
-        TargetUnits.
-    place : GroupPlace
-    """
+    """Releases sums of the target at a GroupPlace, once."""
 
     def release_target_sums(self):
         """Noisy sums of each fold and group.
@@ -211,6 +198,15 @@ class TargetOracle(SumOracle):
         parts = np.split(noisy, ends)
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
+
+# ---- The columns that go best with the target: k choices by one draw of Gumbel noise -------------
+#
+# (a) The score of a column is the length of its sum of products with the target, less the target's
+#     mean, which was released before: |Σ x (y - m)| of numbers, Σ_k |Σ x ([y = k] - m_k)| of
+#     classes.
+# (b) The k largest noisy scores are k choices without replacement (Luce's axiom), as in
+#     ``release_argmax``; the scores do not leave.
+# (c) The sensitivity is written here, once. Proof: ``proofs/release_columns.md``.
 
 MOST_CLASSES = 256
 
@@ -327,6 +323,12 @@ class ColumnOracle(SumOracle):
         return self._source.release(self._place, ColumnScores(means, target_bounds), choices)
 
 
+# ---- Second moments of rows alone, with Gaussian noise -------------------------------------------
+#
+# They are a curvature of the squared loss, and no more. Sensitivities are in ``_curvature_units``.
+# Proof: ``proofs/release_curvature.md``.
+
+
 class SecondMomentUnits(SquareUnits):
     """Units of one matrix of second moments.
 
@@ -368,13 +370,7 @@ class SecondMomentUnits(SquareUnits):
 
 
 class SecondMomentOracle(SumOracle):
-    """Releases second moments of rows, once.
-
-    Parameters
-    ----------
-    receipt, units, place, key : as of SumOracle
-        SecondMomentUnits; the place has bounds and a centre, and targets that nobody looks at.
-    """
+    """Releases second moments of rows, once; the place has bounds and a centre."""
 
     def __init__(self, receipt, units, place, *, key=None):
         super().__init__(receipt, units, place, key=key, fit_intercept=True)
