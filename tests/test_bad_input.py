@@ -125,7 +125,7 @@ COMMON = {
     "inference": NO_FLAG,
     "accountant": [],  # what has no ledger can't show that it was not charged
     "random_state": [1.5, "seed", -1, ReproducibleNoise],
-    "n_threads": [*NO_COUNT, 2.0, "2", "auto", None, False, np.True_, [2]],
+    "n_threads": [*NO_COUNT, 2.0, "2", "auto", False, np.True_, [2]],
 }
 NO_L1_RATIO = [-0.1, 1.1, 2, NAN, INF, "auto", "elasticnet", None]
 ALPHA = {"alpha": [-1, -1e-9, NAN, INF, "1", None, True]}

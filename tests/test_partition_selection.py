@@ -21,7 +21,7 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.accounting._joint import partition_event
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
-from dpcd_sklearn.privacy.mechanisms import _partitions as mechanism
+from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import CategoryPlace
 from dpcd_sklearn.privacy.sums._categories import (
     _key,

@@ -581,7 +581,7 @@ def test_of_one_record_each_it_is_the_fit_of_records(of):
     X = rng.uniform(-1, 1, (300, P))
     y = X @ [0.5, -0.3, 0.1]
     same = {"delta": DELTA, "random_state": ReproducibleNoise(1), "solver": SGD(sampling_rate=1.0)}
-    same |= {"feature_bounds": (-1, 1), "feature_scale": 0.6, "max_iter": 30}
+    same |= {"feature_bounds": (-1, 1), "feature_scale": 0.6, "max_iter": 30, "clip": 0.5}
     make = DPLinearRegressor
     if of == "three classes":
         make, y, same["classes"] = DPLinearClassifier, np.digitize(y, [-0.2, 0.2]), [0, 1, 2]

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..linear_model._summary import fixed_features
+from ..linear_model._inference import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
 from ..utils._shown import Shown

@@ -25,7 +25,7 @@ from sklearn.base import clone
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..privacy.accounting._persons import of_persons
-from ..privacy.mechanisms._running_counts import halfway
+from ..privacy.mechanisms._cell_sums import halfway
 from ..utils._persons import relation_of
 from ..utils._shown import Shown
 from ..utils._warnings import silence

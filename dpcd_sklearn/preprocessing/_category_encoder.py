@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import partition_event
-from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
+from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import relation_of

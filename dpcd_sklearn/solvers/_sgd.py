@@ -6,8 +6,12 @@ from ..loops import _sgd
 from ..penalties import PENALTIES
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
 from ..utils._typing import Auto
-from ._descent_recipe import descent_recipe, noiseless_descent_recipe
-from ._gradients import GradientPlan
+from ._descent_recipe import GradientPlan, between, descent_recipe, noiseless_descent_recipe
+
+# Clips of persons by their ids over those of records, in regressions. For 1,000 and 4,000 persons
+# of 1, 10, a geometric or a Zipf number of simulated records errors fall by 5 to 12 % at epsilon=1
+# and 3. At .3 predictions for 1,000 lose by it, so it sets in with the signal.
+_OF_PERSONS, _LOUD_OF_PERSONS = 0.7, 40.0
 
 
 class SGDPlan(GradientPlan):
@@ -29,6 +33,8 @@ class SGDPlan(GradientPlan):
             request.n_coordinates,
             has_sparse_rows=request.has_sparse_rows,
         )
+        if request.by_id and not request.n_classes:
+            chosen["residual_clip"] *= between(_LOUD_OF_PERSONS / request.signal, _OF_PERSONS, 1.0)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 

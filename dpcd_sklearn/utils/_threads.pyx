@@ -16,9 +16,6 @@ from ._interrupts cimport Interrupts
 cdef extern from "_openmp.h":
     int dpcd_most_threads() noexcept nogil
 
-cdef enum:
-    SLAB = 4194304  # cells that a thread reads between two looks for interrupts
-
 _FORKED = False
 
 
@@ -39,14 +36,15 @@ def most_threads():
 def effective_n_threads(n_threads):
     """At most `n_threads`, and never more than there is room for.
 
-    One in a forked process, where OpenMP may hang, and in joblib's worker threads, which are as
-    many as the processors already. joblib's worker processes are told their share through OpenMP.
+    None stands for all that there is room for in the main thread, and for one in others. One in a
+    forked process, where OpenMP may hang, and in joblib's worker threads, which are as many as the
+    processors already. joblib's worker processes are told their share through OpenMP.
     """
     nested = get_active_backend()[0].nesting_level
     in_worker_thread = threading.current_thread() is not threading.main_thread()
-    if _FORKED or (nested and in_worker_thread):
+    if _FORKED or (in_worker_thread and (nested or n_threads is None)):
         return 1
-    return min(n_threads, dpcd_most_threads())
+    return dpcd_most_threads() if n_threads is None else min(n_threads, dpcd_most_threads())
 
 
 cdef bint in_shares(Work work, void *of, Py_ssize_t start, Py_ssize_t stop,

@@ -19,7 +19,6 @@ import numpy as np
 from libc.math cimport frexp, isinf, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 from scipy import sparse
 
 from ...utils._threads cimport Work, over_rows
@@ -112,23 +111,19 @@ cdef struct Pass:
     uint8_t *outside
 
 
+cdef Pass _NOTHING  # zeros, as what is static in C
+
+
 cdef inline double _at(const Pass *c, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef const void *x = c.X + i * c.row_gap + j * c.column_gap
     return (<const float *>x)[0] if c.is_float else (<const double *>x)[0]
 
 
-cdef Pass _pass_over(X, int cells=0, n_cells=0):
-    cdef Pass c
-    memset(&c, 0, sizeof(Pass))
-    c.X, c.n_columns = <const char *><size_t>X.ctypes.data, X.shape[1]
-    c.row_gap, c.column_gap = X.strides
-    c.is_float = X.dtype == np.float32
-    c.by_row, c.cells, c.n_cells = _by_row(X), cells, n_cells
-    return c
-
-
 cdef _share(Work work, Pass *c, X, Py_ssize_t n_threads):
     n, p = X.shape
+    c.X, c.n_columns = <const char *><size_t>X.ctypes.data, p
+    c.row_gap, c.column_gap = X.strides
+    c.is_float, c.by_row = X.dtype == np.float32, _by_row(X)
     over_rows(work, c, n, p, dpcd_paying_threads(n_threads, n * p))
 
 
@@ -189,30 +184,43 @@ def _count_sparse(const floating[::1] data, const index[::1] indices, const inde
                 counts[j, _cell(data[k], j, cells, lo, per_unit)] += 1
 
 
-cdef bint _square_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
-    cdef const Pass *c = <Pass *>of
-    cdef Py_ssize_t i, j
-    if c.by_row:
-        for i in range(i0, n):
-            for j in range(c.n_columns):
-                c.squares[i] += _square(_at(c, i, j), c.lo[j])
-    else:  # the same sums in the same order
-        for j in range(c.n_columns):
-            for i in range(i0, n):
-                c.squares[i] += _square(_at(c, i, j), c.lo[j])
+cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
+    """Squares are summed in the order of the columns, in every layout."""
+    cdef Pass c = (<Pass *>of)[0]
+    cdef Py_ssize_t a, b, i, j, n_rows = n - i0
+    for a in range(n_rows if c.by_row else c.n_columns):
+        for b in range(c.n_columns if c.by_row else n_rows):
+            i, j = i0 + (a if c.by_row else b), b if c.by_row else a
+            _look(&c, i, j, _at(&c, i, j))
     return True
 
 
-def _square_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                   const double[::1] divisor, bint by_row, double[::1] squares):
-    cdef Py_ssize_t line, k, n_lines = indptr.shape[0] - 1
+def _look_at_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
+                    size_t looks):
+    cdef const Pass *c = <const Pass *>looks
+    cdef Py_ssize_t line, k
     with nogil:
-        for line in range(n_lines):
+        for line in range(indptr.shape[0] - 1):
             for k in range(indptr[line], indptr[line + 1]):
-                if by_row:
-                    squares[line] += _square(data[k], divisor[indices[k]])
-                else:
-                    squares[indices[k]] += _square(data[k], divisor[line])
+                _look(c, line if c.by_row else indices[k], indices[k] if c.by_row else line,
+                      data[k])
+
+
+cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noexcept nogil:
+    if c.squares != NULL:
+        c.squares[i] += _square(x, c.lo[j])
+    else:
+        c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
+
+
+cdef _look_at(Pass *c, X, Py_ssize_t n_threads):
+    """Read the cells of all records that are not zeros for certain."""
+    if sparse.issparse(X):
+        X = canonical(X)
+        c.by_row = X.format == "csr"
+        _look_at_sparse(X.data, X.indices, X.indptr, <size_t>c)
+    elif X.size:
+        _share(_look_at_rows, c, X, n_threads)
 
 
 def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
@@ -254,15 +262,15 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
             raise ValueError("edges must be finite, lo < hi, and neither too far nor too close")
     n_cells = N_OCTAVES if cells == DPCD_OCTAVES else N_LINEAR
     cdef const double[::1] lo_view = lo, per_unit_view = per_unit
-    cdef Pass c
+    cdef Pass c = _NOTHING
     cdef int64_t[:, :, ::1] shares
     if not sparse.issparse(X):
         if X.strides[1 if _by_row(X) else 0] != X.itemsize:  # runs have no gaps
             X = np.ascontiguousarray(X)
         counts = np.zeros((n_threads, p, n_cells), dtype=np.int64)
-        c, shares = _pass_over(X, cells, n_cells), counts
+        shares = counts
         if counts.size:
-            c.counts = &shares[0, 0, 0]
+            c.counts, c.cells, c.n_cells = &shares[0, 0, 0], cells, n_cells
             if cells != DPCD_OCTAVES:
                 c.lo, c.hi = &lo_view[0], &per_unit_view[0]
             _share(_count_rows, &c, X, n_threads)
@@ -297,60 +305,17 @@ def count_norms(X, divisor, Py_ssize_t n_threads=1):
     if divisor.shape != X.shape[1:] or not (divisor > 0).all():
         raise ValueError(f"expected {X.shape[1]} positive divisors")
     cdef const double[::1] divisors = divisor
-    cdef Pass c
-    squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
     cdef Py_ssize_t i
+    cdef Pass c = _NOTHING
+    squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
     cdef double[::1] sums = squares
-    if sparse.issparse(X):
-        X = canonical(X)
-        _square_sparse(X.data, X.indices, X.indptr, divisor, X.format == "csr", squares)
-    elif X.size:
-        c = _pass_over(X)
+    if X.size:
         c.lo, c.squares = &divisors[0], &sums[0]
-        _share(_square_rows, &c, X, n_threads)
+        _look_at(&c, X, n_threads)
     cdef int64_t[:, ::1] view = counts
     for i in range(sums.shape[0]):
         view[0, _octave_of_root(sums[i])] += 1
     return counts
-
-
-cdef bint _mark_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
-    cdef const Pass *c = <Pass *>of
-    if c.is_float:
-        _mark_dense(c, <const float *>c.X, i0, n)
-    else:
-        _mark_dense(c, <const double *>c.X, i0, n)
-    return True
-
-
-cdef void _mark_dense(const Pass *c, const floating *x, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i, j, down = c.row_gap // sizeof(floating), p = c.n_columns
-    cdef Py_ssize_t along = c.column_gap // sizeof(floating)
-    cdef const double *lo = c.lo
-    cdef const double *hi = c.hi
-    cdef uint8_t *outside = c.outside
-    cdef uint8_t is_outside
-    if c.by_row:
-        for i in range(i0, n):
-            is_outside = 0
-            for j in range(p):
-                is_outside |= not (lo[j] <= x[i * down + j * along] <= hi[j])
-            outside[i] = is_outside
-    else:
-        for j in range(p):
-            for i in range(i0, n):
-                outside[i] |= not (lo[j] <= x[i * down + j * along] <= hi[j])
-
-
-def _mark_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                 const double[::1] lo, const double[::1] hi, bint by_row, uint8_t[::1] outside):
-    cdef Py_ssize_t line, k, i, j, n_lines = indptr.shape[0] - 1
-    with nogil:
-        for line in range(n_lines):
-            for k in range(indptr[line], indptr[line + 1]):
-                i = line if by_row else indices[k]
-                j = indices[k] if by_row else line
-                outside[i] |= not (lo[j] <= data[k] <= hi[j])
 
 
 def count_outside(X, y, bounds, Py_ssize_t n_threads=1):
@@ -374,18 +339,14 @@ def count_outside(X, y, bounds, Py_ssize_t n_threads=1):
     if lo.shape != hi.shape or lo.shape not in ((p,), (p + 1,)):
         raise ValueError(f"expected bounds of {p} columns, or of these and the target")
     cdef const double[::1] lo_view = lo, hi_view = hi
-    cdef Pass c
+    cdef Pass c = _NOTHING
     outside = np.zeros(X.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] marks = outside
-    if sparse.issparse(X):
-        if (lo[:p] > 0).any() or (hi[:p] < 0).any():
-            raise ValueError("bounds of sparse columns must contain zero")
-        X = canonical(X)
-        _mark_sparse(X.data, X.indices, X.indptr, lo, hi, X.format == "csr", outside)
-    elif X.size:
-        c = _pass_over(X)
+    if sparse.issparse(X) and ((lo[:p] > 0).any() or (hi[:p] < 0).any()):
+        raise ValueError("bounds of sparse columns must contain zero")
+    if outside.size and p:
         c.lo, c.hi, c.outside = &lo_view[0], &hi_view[0], &marks[0]
-        _share(_mark_rows, &c, X, n_threads)
+        _look_at(&c, X, n_threads)
     if len(lo) > p:
         outside |= ~((lo[p] <= y) & (y <= hi[p]))
     n_outside = int(outside.sum(dtype=np.int64))
