@@ -214,6 +214,7 @@ FITS = {
     "parted, Newton": lambda t: Parted(
         **STATED, **BY_ID, solver=Newton(), max_iter=2, random_state=t
     ),
+    "add_remove, parted": lambda t: Parted(**STATED, **REMOVED, max_iter=4, random_state=t),
     "parted, nothing stated": lambda t: Parted(**BY_ID, max_iter=2, random_state=t),
     "two targets": lambda t: TwoTargets(**STATED, **BY_ID, max_iter=3, random_state=t),
     "two targets, Newton": lambda t: TwoTargets(

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..losses import LOSSES
+from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._remote_place import Opening, Part
 from ..privacy.sums._remote_sums import Asked
@@ -32,11 +33,14 @@ def public_bits():
     smoothness, steps = np.linspace(0.5, 2.0, p + 1), np.linspace(-1.0, 1.0, p + 1)
     opening = Opening("moving", LOSSES["logistic"](), smoothness, True)
     asked = Asked(p + 1, True, 0.7, 2.0**20)
+    order = np.argsort(y, kind="stable")
     for layout in (np.float64, np.float32, csr_array):
         place = LocalPlace(layout(X), y)
         moves = [("move", np.arange(p + 1), steps), ("move", np.array([3]), np.array([0.1]))]
         digest.update(Part(place).answer(opening, moves, ("sums", asked)).tobytes())
         stated = opening._replace(kind="stated")
         at = ("sums", asked._replace(coef=steps))
-        digest.update(Part(place).answer(stated, [], at).tobytes())
+        persons = PersonPlace(layout(X), y, None, order, np.arange(0, n, 8), None)
+        for one in (place, persons):
+            digest.update(Part(one).answer(stated, [], at).tobytes())
     return digest.hexdigest()
