@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.inspection._bounds import shown
+from dpcd_sklearn.inspection._release_tests import shown
 from dpcd_sklearn.preprocessing import DPStandardScaler
 
 BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}

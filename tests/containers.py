@@ -61,6 +61,7 @@ def _mapped(cells):
     mapped = np.memmap(path, dtype=np.int64, mode="w+", shape=array.shape)
     mapped[:] = array
     mapped.flush()
+    os.unlink(path)  # the map keeps its cells; no name of it is left behind
     return mapped
 
 

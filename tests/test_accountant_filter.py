@@ -30,7 +30,7 @@ from dpcd_sklearn.privacy.accounting import (
     search_fit_event,
     with_noise,
 )
-from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _filter, _forecast
+from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _filter, _ledger_report
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))
@@ -187,7 +187,7 @@ def test_a_fit_of_what_remains_is_admitted_and_one_of_a_billionth_more_is_not(
     for share in shares:
         amounts.append(share * (ledger.limit - math.fsum(amounts)))
     balance = balance_of(amounts)
-    remaining = _forecast.remaining(ledger, balance)
+    remaining = _ledger_report.remaining(ledger, balance)
     assert 0.0 <= remaining <= epsilon
     if balance.fresh:
         assert remaining == epsilon
@@ -420,6 +420,8 @@ def test_a_tiny_delta_is_refused_by_name_or_works(epsilon, delta):
     for noise in (1e-3, 1.0, 1e3):
         event = FitEvent((GaussianEvent(noise),))
         for balance in (Balance(), half):
-            assert "does not fit into the budget" in _forecast.refusal(parameters, balance, event)
-    assert 0 <= _forecast.remaining(parameters, half) <= epsilon
-    assert 0 <= _forecast.spent(parameters, half).epsilon <= epsilon
+            assert "does not fit into the budget" in _ledger_report.refusal(
+                parameters, balance, event
+            )
+    assert 0 <= _ledger_report.remaining(parameters, half) <= epsilon
+    assert 0 <= _ledger_report.spent(parameters, half).epsilon <= epsilon

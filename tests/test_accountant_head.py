@@ -19,7 +19,7 @@ from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
 from dpcd_sklearn.privacy.accounting._promise import Budget
-from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _forecast, _ledger
+from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _ledger, _ledger_report
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256
 
@@ -63,8 +63,8 @@ def test_sums_are_exact_however_different_the_amounts_are(amounts):
     assert balance.entries == len(amounts)
     assert balance.amount == sum(map(Fraction, amounts))
     assert balance.delta == sum(Fraction(amount / 2) for amount in amounts)
-    assert Fraction(_forecast._upwards(balance.amount)) >= balance.amount
-    assert _forecast._upwards(balance.amount) <= math.nextafter(math.fsum(amounts), math.inf)
+    assert Fraction(_ledger_report._upwards(balance.amount)) >= balance.amount
+    assert _ledger_report._upwards(balance.amount) <= math.nextafter(math.fsum(amounts), math.inf)
 
 
 def test_what_is_not_private_stays_so():

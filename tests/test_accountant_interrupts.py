@@ -10,10 +10,10 @@ import pytest
 
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger, _locks, _sqlite
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger, _sqlite
 
 SMALL = FitEvent((GaussianEvent(1000.0),))
-TRACED = {module.__file__ for module in (_files, _ledger, _locks, _sqlite)}
+TRACED = {module.__file__ for module in (_files, _ledger, _files, _sqlite)}
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
 

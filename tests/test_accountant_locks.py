@@ -14,7 +14,7 @@ import pytest
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _locks, _sqlite
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _sqlite
 
 SMALL = FitEvent((GaussianEvent(1000.0),))
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
@@ -22,7 +22,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can
 
 @pytest.fixture(autouse=True)
 def nothing_is_proved(monkeypatch):
-    monkeypatch.setattr(_locks, "_proved", set())
+    monkeypatch.setattr(_files, "_proved", set())
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def asked(monkeypatch):
         calls.append(args)
         return run(*args, **options)
 
-    monkeypatch.setattr(_locks.subprocess, "run", counted)
+    monkeypatch.setattr(_files.subprocess, "run", counted)
     return calls
 
 
@@ -58,7 +58,7 @@ def test_a_ledger_that_came_to_such_a_place_is_read_and_not_charged(tmp_path, mo
     accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
     accountant.charge(SMALL)
     monkeypatch.setattr(_sqlite, "URI_OPTIONS", "mode=rw&nolock=1")
-    monkeypatch.setattr(_locks, "_proved", set())  # another device
+    monkeypatch.setattr(_files, "_proved", set())  # another device
     for _ in range(2):
         with pytest.raises(LedgerError, match="no working locks"):
             accountant.charge(SMALL)
@@ -87,12 +87,12 @@ def in_a_new_process(program, *args):
 WORKER = """
 import pickle, sys
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.ledger import _locks
+from dpcd_sklearn.privacy.ledger import _files
 
 def refuse(*args):
     raise SystemExit("asked")
 
-_locks._ask_interpreter = refuse
+_files._ask_interpreter = refuse
 accountant = pickle.loads(bytes.fromhex(sys.argv[1]))
 print(accountant.charge(FitEvent((GaussianEvent(1000.0),))).entry_id)
 """
@@ -108,9 +108,9 @@ def test_a_worker_that_gets_a_pickle_asks_nobody(tmp_path):
     for foreign in (None, ("elsewhere", device), (machine, device + 1)):
         accountant.__getstate__ = None
         copied = PrivacyAccountant.__new__(PrivacyAccountant)
-        _locks._proved.clear()
+        _files._proved.clear()
         copied.__setstate__(state | {"locks": foreign})
-        assert _locks.proof(copied.path) is None
+        assert _files.proof(copied.path) is None
 
 
 @pytest.mark.parametrize("executable", [None, "", "/nowhere/python", "/bin/true", "odd"])
@@ -126,10 +126,10 @@ def test_an_odd_interpreter_is_no_witness_and_a_forked_child_is(
     monkeypatch.setattr(sys, "executable", executable)
     path = tmp_path / "a.ledger"
     PrivacyAccountant(5.0, 1e-5, path=path).charge(SMALL)
-    assert len(_locks._proved) == 1
+    assert len(_files._proved) == 1
     assert len(asked) == ("python" in (executable or ""))
     # and it finds out what is to be found out
-    monkeypatch.setattr(_locks, "_proved", set())
+    monkeypatch.setattr(_files, "_proved", set())
     monkeypatch.setattr(_sqlite, "URI_OPTIONS", "mode=rw&nolock=1")
     with pytest.raises(LedgerError, match="no working locks"):
         PrivacyAccountant.open(path).charge(SMALL)
@@ -143,10 +143,10 @@ def test_an_odd_interpreter_is_no_witness_and_a_forked_child_is(
 
 def test_the_question_leaves_the_lock_and_the_ledger_as_they_were(tmp_path):
     accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
-    monkey = _locks._proved
+    monkey = _files._proved
     for ask in (
-        lambda: _locks._ask_interpreter(_sqlite.uri(accountant.path)),
-        *([lambda: _locks._ask_fork(accountant.path)] if hasattr(os, "fork") else []),
+        lambda: _files._ask_interpreter(_sqlite.uri(accountant.path)),
+        *([lambda: _files._ask_fork(accountant.path)] if hasattr(os, "fork") else []),
     ):
         with _sqlite.connected(accountant.path) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -155,4 +155,4 @@ def test_the_question_leaves_the_lock_and_the_ledger_as_they_were(tmp_path):
             with contextlib.closing(other), pytest.raises(sqlite3.OperationalError, match="locked"):
                 other.execute("BEGIN IMMEDIATE")
         assert ask() == "free"
-    assert accountant.entries() == [] and monkey is _locks._proved
+    assert accountant.entries() == [] and monkey is _files._proved

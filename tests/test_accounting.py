@@ -35,7 +35,7 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.accounting._accounting import best_order
 from dpcd_sklearn.privacy.accounting._calibration import joint_fit_event
-from dpcd_sklearn.privacy.accounting._selections import is_tractable
+from dpcd_sklearn.privacy.accounting._renyi import is_tractable
 
 # A conversion there and back may lose so much, in the direction of more loss.
 ROUND_TRIP = 1e-9

@@ -24,9 +24,8 @@ from sklearn.preprocessing import (
 )
 
 from dpcd_sklearn import DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
-from dpcd_sklearn.metrics import _answers, make_private_scorer
-from dpcd_sklearn.metrics._answers import Model, answers_in_batches, read
-from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts
+from dpcd_sklearn.metrics import _metrics, make_private_scorer
+from dpcd_sklearn.metrics._metrics import METRICS, Model, ScoreFacts, answers_in_batches, read
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -161,8 +160,8 @@ def test_steps_that_are_made_of_listed_ones_answer_in_batches():
 
 
 def test_every_step_of_the_list_is_tested():
-    tested = {_answers.full_name(type(step)) for step in STEPS}
-    assert tested == _answers._STEPS
+    tested = {_metrics.full_name(type(step)) for step in STEPS}
+    assert tested == _metrics._STEPS
 
 
 def test_what_is_not_known_is_asked_for_one_record_at_a_time():

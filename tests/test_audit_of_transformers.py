@@ -20,13 +20,10 @@ from dpcd_sklearn.preprocessing import (
     _simple_imputer,
 )
 from dpcd_sklearn.privacy.mechanisms import (
+    _cell_sums,
     _curvature_units,
-    _partitions,
-    _present_means,
     _quantiles,
-    _running_counts,
-    _target_sums,
-    _top_columns,
+    _tables,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,19 +33,19 @@ STATED = [[0, 1]] * 4  # so that sums of the target are all that is learnt
 # Each transformer's kind of release, and where its sensitivity stands.
 OF_KIND = {
     "choices of scales": (DPSimpleImputer(), _quantiles, "score_sensitivity"),
-    "running counts": (COUNTS, _running_counts, "running_sensitivity"),
+    "running counts": (COUNTS, _cell_sums, "running_sensitivity"),
     "means of what is present": (
-        DPSimpleImputer("mean", **BOUNDED), _present_means, "present_sensitivity",
+        DPSimpleImputer("mean", **BOUNDED), _cell_sums, "present_sensitivity",
     ),
     "second moments": (DPPCA(), _curvature_units, "matrix_sensitivity"),
-    "counts of categories": (DPOneHotEncoder(), _partitions, "partition_sensitivity"),
-    "choices of columns": (DPSelectKBest(5), _top_columns, "columns_sensitivity"),
+    "counts of categories": (DPOneHotEncoder(), _tables, "partition_sensitivity"),
+    "choices of columns": (DPSelectKBest(5), _tables, "columns_sensitivity"),
     "choices of columns by classes": (
-        DPSelectKBest(5, classes=["no", "yes"]), _top_columns, "columns_sensitivity",
+        DPSelectKBest(5, classes=["no", "yes"]), _tables, "columns_sensitivity",
     ),
-    "sums of the target": (DPTargetEncoder(STATED), _target_sums, "target_sensitivity"),
+    "sums of the target": (DPTargetEncoder(STATED), _tables, "target_sensitivity"),
     "sums of the target of classes": (
-        DPTargetEncoder(STATED, classes=["no", "yes"]), _target_sums, "target_sensitivity",
+        DPTargetEncoder(STATED, classes=["no", "yes"]), _tables, "target_sensitivity",
     ),
 }  # fmt: skip
 ADDS = {"neighboring": "add_remove", "n_public": 2000, "delta": 1e-6}
@@ -103,7 +100,7 @@ def test_half_the_noise_is_noticed(monkeypatch, kind):
 LONE = "names of lone categories"
 
 
-class LowThreshold(_partitions.PartitionUnits):
+class LowThreshold(_tables.PartitionUnits):
     """A mutant: half the way from one record to the threshold."""
 
     def __init__(self, *args, **sizes):

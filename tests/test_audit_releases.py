@@ -22,9 +22,9 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
-from dpcd_sklearn.inspection._bounds import shown
 from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
+from dpcd_sklearn.inspection._release_tests import shown
 from dpcd_sklearn.inspection._released_answers import Kind, Tape
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_METHOD, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
@@ -36,9 +36,9 @@ from dpcd_sklearn.privacy.accounting import (
     SelectionEvent,
 )
 from dpcd_sklearn.privacy.mechanisms import (
-    _counts,
+    _cell_sums,
+    _curvature,
     _curvature_units,
-    _gradient_moments,
     _quantiles,
 )
 
@@ -124,7 +124,7 @@ FLAWS = {
         _curvature_units, "matrix_sensitivity", lambda size: size / math.sqrt(2)
     ),
     "a dropped root of two in counts": _replaced(
-        _counts, "count_sensitivity", lambda size: size / math.sqrt(2)
+        _cell_sums, "count_sensitivity", lambda size: size / math.sqrt(2)
     ),
     "half the noise of a curvature": _of_curvature("curvature_bits"),
     "half the noise of a mean row": _of_curvature("mean_bits"),
@@ -134,7 +134,7 @@ FLAWS = {
     ),
     "half the noise of moments of features": _narrower("SmoothnessUnits", _smoothness, "bits"),
     "a quarter of the noise of moments": _replaced(
-        _gradient_moments.MomentUnits, "square_grid", lambda grid: (grid[0] - 2, grid[1])
+        _curvature.MomentUnits, "square_grid", lambda grid: (grid[0] - 2, grid[1])
     ),
 }
 SCALES, TAILS, GRADIENTS = "choices of scales", "choices of tails", "Newton gradients"

@@ -96,6 +96,24 @@ def test_a_feature_of_which_no_category_is_found_drops_the_column_of_all_others(
     assert encoder.inverse_transform(Z)[0, 0] == "infrequent"
 
 
+@table("drop", [None, "first"])
+@table("share, has_records", [(0.0, False), (0.01, True)])
+def test_a_column_of_infrequent_categories_without_records_has_no_coefficient(
+    drop, share, has_records
+):
+    """Released counts tell it; the noise of such a coefficient was as large as the others are."""
+    rng = np.random.default_rng(0)
+    level = np.where(rng.random(20_000) < share, rng.integers(100, 130, 20_000), 0)
+    level = np.where(level > 0, level, rng.integers(0, 4, 20_000)).astype(str).astype(object)
+    encoder = DPOneHotEncoder(drop=drop)
+    model = make_private_pipeline(encoder, DPLinearRegressor(target_bounds=(-1, 1)), epsilon=3.0)
+    model.fit(level[:, None], rng.uniform(-1, 1, len(level)))
+    names = model[0].get_feature_names_out()
+    at = list(names).index("x0_infrequent")
+    assert (model[-1].coef_[at] != 0) == has_records and not model[0].is_unused_[at]
+    assert (model[-1].coef_[:at] != 0).sum() >= 3
+
+
 def test_arrays_lists_and_frames_are_the_same_table(frame):
     encoder = DPOneHotEncoder(epsilon=5.0).fit(frame)
     expected = encoder.transform(frame)
@@ -201,17 +219,17 @@ def test_unused_columns_leave_the_model_and_every_report(frame, model, fit_inter
     encoder = DPOneHotEncoder(max_categories=6)
     pipeline = make_private_pipeline(encoder, model, epsilon=3.0).fit(frame[["colour"]], y)
     names, model = pipeline[0].get_feature_names_out(), pipeline[-1]
-    unused = [j for j, name in enumerate(names) if "unused" in name]
-    assert len(unused) == 2 and not np.atleast_2d(model.coef_)[:, unused].any()
+    unused = [j for j, name in enumerate(names) if "unused" in name or "infrequent" in name]
+    assert len(unused) == 3 and not np.atleast_2d(model.coef_)[:, unused].any()
     assert pipeline.privacy_event_ == clone(pipeline).planned_event(N, frame[["colour"]])
     assert model.feature_bounds is None
     shown = {row["feature"] for row in PrivacyReport(pipeline).facts["coefficients"]["rows"]}
     assert shown == set(names) - set(names[unused])
-    assert CoefficientDisplay.from_estimator(pipeline).feature_names == list(names[:4])
+    assert CoefficientDisplay.from_estimator(pipeline).feature_names == list(names[:3])
     if model.inference:
         rows = [name for name, _ in pipeline.summary().rows]
-        assert rows == [*names[:4], *["intercept"] * fit_intercept]
-        assert "Left out: 2 columns" in str(pipeline.summary())
+        assert rows == [*names[:3], *["intercept"] * fit_intercept]
+        assert "Left out: 3 columns" in str(pipeline.summary())
 
 
 def case_04(seed, drop, epsilon=5.0, n=20_000):
@@ -233,7 +251,7 @@ def case_04(seed, drop, epsilon=5.0, n=20_000):
 def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
     intervals, pipeline = case_04(0, drop)
     finite = {name for name, ends in intervals.items() if np.isfinite(ends).all()}
-    unused = {name for name in intervals if "unused" in name}
+    unused = {name for name in intervals if "unused" in name or "infrequent" in name}
     assert finite - unused == ({"dose"} if drop is None else {"dose", "arm_b", "arm_c"})
     assert 3.9 < intervals["dose"][0] < intervals["dose"][1] < 4.1
     if drop == "first":
@@ -245,7 +263,7 @@ def test_what_is_identified_behind_an_encoder_has_an_interval(drop):
         assert above == pipeline[-1].bic_difference(np.eye(size)[index])[0] > 0
     text = str(pipeline.summary())
     assert ("No interval of arm_a, arm_b, arm_c, intercept: the released" in text) == (drop is None)
-    assert "No interval of arm_infrequent: too few records" in text
+    assert "Left out: 13 columns" in text and "arm_infrequent" not in text
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import FewRecordsWarning, PrivacyLeakWarning, UnknownScaleWarning
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS
-from dpcd_sklearn.model_selection import PrivateSearchCV, _budget_of_run
+from dpcd_sklearn.model_selection import PrivateSearchCV, _runs
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 
@@ -353,10 +353,10 @@ def _wrong(n_charges, answer, error, charges, told):
 @pytest.fixture
 def cheap_budgets(monkeypatch):
     """A candidate of a search that was calibrated once is not calibrated again."""
-    real, known = _budget_of_run.give_budget, {}
+    real, known = _runs.give_budget, {}
 
     def give_budget(estimator, release, budget, sizes, *start):
-        part, (n, columns, _, is_sparse) = _budget_of_run.budgeted_part(estimator), sizes
+        part, (n, columns, _, is_sparse) = _runs.budgeted_part(estimator), sizes
         width = columns if isinstance(columns, int) else columns.shape[1]
         key = str(part), release, budget.delta, n, width, is_sparse
         if key not in known:
@@ -365,7 +365,7 @@ def cheap_budgets(monkeypatch):
         part.set_params(epsilon=known[key][1], delta=budget.delta)
         return known[key][0]
 
-    monkeypatch.setattr(_budget_of_run, "give_budget", give_budget)
+    monkeypatch.setattr(_runs, "give_budget", give_budget)
 
 
 def kinds_of_x(folder):

@@ -16,8 +16,8 @@ from dpcd_sklearn.privacy.accounting import (
     PoissonSampledEvent,
     SelectionEvent,
     TuningEvent,
-    _dp_event,
     _events,
+    _spent,
     delta_of,
     epsilon_of,
     gdp_epsilon,
@@ -87,7 +87,7 @@ def ledger(epsilon=5.0):
 def test_every_event_has_a_row_in_both_tables():
     assert len(KINDS) >= 6
     assert set(COSTS) == KINDS
-    assert set(_dp_event._TRANSLATIONS) == {kind.__name__ for kind in KINDS} | {"FitEvent"}
+    assert set(_spent._TRANSLATIONS) == {kind.__name__ for kind in KINDS} | {"FitEvent"}
 
 
 def test_a_row_without_a_bound_is_refused():

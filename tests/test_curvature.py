@@ -29,8 +29,11 @@ from dpcd_sklearn.privacy.mechanisms import (
     MomentUnits,
     _curvature,
 )
-from dpcd_sklearn.privacy.mechanisms._curvature import exact_image
-from dpcd_sklearn.privacy.mechanisms._curvature_units import image_sensitivity, matrix_sensitivity
+from dpcd_sklearn.privacy.mechanisms._curvature_units import (
+    exact_image,
+    image_sensitivity,
+    matrix_sensitivity,
+)
 from dpcd_sklearn.privacy.sums import LocalPlace, _integer_rows
 from dpcd_sklearn.privacy.sums._integer_rows import (
     joined,
@@ -514,7 +517,7 @@ def test_no_more_is_released_than_was_paid_for():
     oracle = oracle_of(np.eye(2), np.ones(2))
     oracle.release_mean_square(), oracle.release_mean_row()
     for release in (oracle.release_mean_square, oracle.release_mean_row):
-        with pytest.raises(RuntimeError, match="not paid for, or was released"):
+        with pytest.raises(RuntimeError, match="not paid for, or were released"):
             release()
     with pytest.raises(RuntimeError, match="geometry"):
         oracle.release_preconditioned(np.zeros(2), 1.0)
@@ -534,9 +537,9 @@ def test_no_more_is_released_than_was_paid_for():
         oracle.release_preconditioned(np.zeros(2), 1.0)
     with pytest.raises(RuntimeError, match="paid for"):
         oracle.release_preconditioned(np.zeros(2), 1.0)
-    with pytest.raises(RuntimeError, match="a mean row is not paid for"):
+    with pytest.raises(RuntimeError, match="mean rows are not paid for"):
         oracle_of(np.eye(2), np.ones(2), n_of_rows=1).release_mean_row()
-    with pytest.raises(RuntimeError, match="a mean square of rows is not paid for"):
+    with pytest.raises(RuntimeError, match="mean squares of rows are not paid for"):
         oracle_of(np.eye(2), np.ones(2), of_rows=0.0).release_mean_square()
 
 
@@ -566,5 +569,5 @@ def test_moments_are_released_once():
     with pytest.raises(RuntimeError, match="one mean square"):
         oracle.release_mean_square(np.eye(2), np.zeros(2), 1.0)
     oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
-    with pytest.raises(RuntimeError, match="paid for once"):
+    with pytest.raises(RuntimeError, match="not paid for, or were released"):
         oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)

@@ -239,6 +239,49 @@ def test_a_search_on_the_cluster_has_one_ledger(client, tmp_path):
     assert len(accountant.entries()) == 13
 
 
+IDS = _rng.integers(0, 60, N)
+BY_ID = {"neighboring": local.Persons(), "delta": 1e-4, "solver": "auto"}
+
+
+@pytest.mark.parametrize("chunks", ["1", "uneven"])
+@pytest.mark.parametrize("name", ["DPLinearRegressor", "DPLinearClassifier"])
+def test_persons_are_divided_by_id_whatever_the_chunks(client, name, chunks):
+    here, there = both(name, **BY_ID)
+    words = np.array([f"id {one}" for one in IDS])
+    y = MODELS[name][1]
+    arrays = {"dense": (X, in_chunks(X, chunks))}
+    arrays["sparse"] = csr_array(X), sparse_in_chunks(X, chunks)
+    for one_place, parted in arrays.values():
+        for ids in (IDS, words):
+            here.fit(one_place, y, WEIGHTS, ids)
+            given = (in_chunks(array, chunks) for array in (y, WEIGHTS, ids))
+            assert_same_bits(here, there.fit(parted, *given))
+    frame = pd.DataFrame(X, columns=[*"abcde"]).assign(y=y, ids=words)
+    here.fit(frame[[*"abcde"]], frame["y"], None, frame["ids"])
+    frame = dd.from_pandas(frame, npartitions=3)
+    assert_same_bits(here, there.fit(frame[[*"abcde"]], frame["y"], None, frame["ids"]))
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (lambda: in_chunks(IDS.astype(float)), "partition 0: groups must hold integers or strings"),
+        (lambda: in_chunks(np.array([None, *IDS[1:]], dtype=object)), "ids of one kind"),
+        (lambda: in_chunks(IDS)[:-1], "X has 203 rows, groups has 202"),
+        (lambda: in_chunks(IDS, "7"), r"groups.rechunk\(\(X.chunks\[0\],\)\)"),
+        (lambda: unknown(in_chunks(IDS, "7"), N - 1), "groups"),
+        (lambda: IDS, "groups must be a Dask collection"),
+        (lambda: None, "groups=ids"),
+    ],
+)
+def test_ids_that_are_refused_are_not_charged(client, ids, message):
+    accountant = PrivacyAccountant(50, 1e-3, neighboring=local.Persons())
+    model = both("DPLinearRegressor", **BY_ID, random_state=None, accountant=accountant)[1]
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(in_chunks(X), in_chunks(Y), None, ids())
+    assert not accountant.entries()
+
+
 def test_several_targets(client):
     targets = np.column_stack([Y, -Y])
     here, there = both("DPLinearRegressor", solver="gcd")

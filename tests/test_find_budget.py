@@ -10,7 +10,7 @@ from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.model_selection import PrivateSearchCV, _find_budget, find_budget
-from dpcd_sklearn.model_selection._simulated_data import simulated_records, simulated_scores
+from dpcd_sklearn.model_selection._find_budget import simulated_records, simulated_scores
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 RIDGE = DPRidgeSkGD(feature_bounds=(-1, 1), target_bounds=(-1, 1), max_iter=30)

@@ -73,8 +73,8 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import Leak, find_leaks
 from dpcd_sklearn.leaks import RULES, SEVERITIES, full_name
-from dpcd_sklearn.leaks._learns_nothing import LEARNS_NOTHING, how_it_learns
-from dpcd_sklearn.leaks._object_tree import KNOWN_META, MOST_PARTS
+from dpcd_sklearn.leaks._classes import LEARNS_NOTHING, META_ESTIMATORS, class_of
+from dpcd_sklearn.leaks._object_tree import MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -743,7 +743,7 @@ def what_it_keeps(step, X):
 @table("name", LEARNS_NOTHING)
 def test_what_is_said_to_learn_nothing_keeps_nothing(name):
     step = KINDS[name](**STATED.get(name.rpartition(".")[2], {}))
-    assert how_it_learns(name, step.get_params(deep=False)) is None
+    assert class_of(name).learns(step.get_params(deep=False)) is None
     one, other = two_tables(name.rpartition(".")[2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a warning would tell about the records
@@ -765,8 +765,8 @@ def transformers():
 @table("step", transformers())
 def test_what_keeps_something_of_the_records_is_never_said_to_learn_nothing(step):
     name = full_name(type(step))
-    if how_it_learns(name, step.get_params(deep=False)) is not None:
-        assert places(step) or name in KNOWN_META
+    if class_of(name).learns(step.get_params(deep=False)) is not None:
+        assert places(step) or name in META_ESTIMATORS
         return
     one, other = two_tables(name.rpartition(".")[2])
     step = clone(step).set_params(**STATED.get(name.rpartition(".")[2], {}))
@@ -787,7 +787,7 @@ def test_the_comparison_notices_what_is_learnt(step, tables):
 
 def test_the_names_of_the_tables_exist():
     """A misspelt or moved name would only be reported in vain, but tell that a rule is stale."""
-    assert set(LEARNS_NOTHING) | KNOWN_META <= set(KINDS)
+    assert set(LEARNS_NOTHING) | set(META_ESTIMATORS) <= set(KINDS)
 
 
 def test_our_own_public_objects_are_known():

@@ -39,7 +39,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import CoefficientDisplay, find_leaks, plan
-from dpcd_sklearn.linear_model._summary import CoefSummary
+from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV

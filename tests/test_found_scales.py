@@ -34,7 +34,7 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
-from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD, _coordinates
+from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, SkGD, _descent_recipe
 from dpcd_sklearn.solvers._compgd import CompGDPlan
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -278,7 +278,7 @@ def test_scales_and_updates_have_keys_of_their_own(facts, oracle, monkeypatch):
         return Heard
 
     with monkeypatch.context() as patch:
-        for room, name in (oracle, (_coordinates, "RecordOracle")):
+        for room, name in (oracle, (_descent_recipe, "RecordOracle")):
             patch.setattr(room, name, heard(getattr(room, name)))
         for seed in (ReproducibleNoise(0), None):
             model = model_of("skgd", random_state=seed, **{"target_bounds": (-3, 3)} | facts)

@@ -37,10 +37,10 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from dpcd_sklearn.leaks import full_name
-from dpcd_sklearn.leaks._learns_nothing import (
-    _BY_BATCH,
+from dpcd_sklearn.leaks._classes import (
+    BY_BATCH,
     LEARNS_NOTHING,
-    how_it_learns,
+    class_of,
     how_one_row_differs,
 )
 from dpcd_sklearn.preprocessing import (
@@ -319,7 +319,7 @@ def test_every_step_that_is_said_to_learn_nothing_has_settings_here():
     for name, (_, steps) in SETTINGS.items():
         for step in steps:
             assert full_name(type(step)) == name
-            assert how_it_learns(name, step.get_params(deep=False)) is None
+            assert class_of(name).learns(step.get_params(deep=False)) is None
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -331,9 +331,9 @@ def test_what_is_said_to_learn_nothing_maps_each_record_by_itself(name):
 def test_the_comparison_notices_products_of_all_rows():
     steps = [RBFSampler(random_state=0), SkewedChi2Sampler(random_state=0)]
     steps += [GaussianRandomProjection(30, random_state=0)]
-    assert {full_name(type(step)) for step in steps} == set(_BY_BATCH)
+    assert {full_name(type(step)) for step in steps} == set(BY_BATCH)
     for step in steps:
-        assert how_it_learns(full_name(type(step)), step.get_params())
+        assert class_of(full_name(type(step))).learns(step.get_params())
         assert how_records_meet(step, "C", numbers(40, np.float64, "C", positive=True))
 
 

@@ -28,7 +28,7 @@ from dpcd_sklearn.exceptions import (
     PrivacyLeakWarning,
     ReproducibleNoiseWarning,
 )
-from dpcd_sklearn.linear_model._summary import CoefSummary
+from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.loops._covariance import DescentWalk
 from dpcd_sklearn.loops._newton import solve as newton
 from dpcd_sklearn.loops._problem import Problem

@@ -16,8 +16,8 @@ from tables import table
 from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.inspection import BudgetDisplay, audit
 from dpcd_sklearn.inspection import _release_audit as audits
-from dpcd_sklearn.inspection._bounds import error_bound
 from dpcd_sklearn.inspection._release_claims import least_error, mu_shown
+from dpcd_sklearn.inspection._release_tests import error_bound
 from dpcd_sklearn.inspection._released_answers import Kind
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PoissonSampledEvent

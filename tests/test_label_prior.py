@@ -93,7 +93,7 @@ def test_what_is_released_is_the_counts_with_noise_as_stated(K, entries, mutant)
 def test_counts_are_released_once_and_only_what_was_paid_for():
     oracle = oracle_of([0, 1, 1], 2)
     oracle.release_counts()
-    with pytest.raises(RuntimeError, match="paid for once"):
+    with pytest.raises(RuntimeError, match="not paid for, or were released"):
         oracle.release_counts()
     units, place = units_of(2, 3), LocalPlace(np.zeros((3, 1)), np.zeros(3))
     receipt = charge(None, units.event)

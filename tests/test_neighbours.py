@@ -34,12 +34,10 @@ from dpcd_sklearn.privacy.mechanisms import (
     SmoothnessUnits,
     TargetOracle,
     TargetUnits,
+    _cell_sums,
     _curvature_units,
-    _mean_squares,
-    _present_means,
     _questions,
-    _running_counts,
-    _target_sums,
+    _tables,
 )
 from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
 from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
@@ -69,7 +67,7 @@ class OfColumns:
 class Present(OfColumns):
     """Sums of p columns of what is present, and how many are."""
 
-    sensitivity = _present_means, "present_sensitivity"
+    sensitivity = _cell_sums, "present_sensitivity"
 
     def __init__(self, p):
         self.others = [np.full(p, 0.5)] * 4
@@ -88,7 +86,7 @@ class Present(OfColumns):
 class Running(OfColumns):
     """Running counts of three columns."""
 
-    sensitivity = _running_counts, "running_sensitivity"
+    sensitivity = _cell_sums, "running_sensitivity"
     others = [np.full(3, 0.5)] * 4
     records = [np.full(3, x) for x in (-5.0, 0.0, 0.4, 212.5 / N_CELLS, 0.999, 7.0)]
 
@@ -101,7 +99,7 @@ class Running(OfColumns):
 class Target(OfColumns):
     """Sums of a target, or counts of its classes, by two columns of categories."""
 
-    sensitivity = _target_sums, "target_sensitivity"
+    sensitivity = _tables, "target_sensitivity"
 
     def __init__(self, n_classes):
         self.n_classes, self.kind = n_classes, np.intp if n_classes else np.float64
@@ -124,7 +122,7 @@ class Target(OfColumns):
 class Squares(OfColumns):
     """Sums of squares of four columns, with or without those of halves."""
 
-    sensitivity = _mean_squares, "squares_sensitivity"
+    sensitivity = _cell_sums, "squares_sensitivity"
 
     def __init__(self, with_means):
         self.with_means = with_means
@@ -361,10 +359,10 @@ MUTANTS += [(name, *SUMS[name].sensitivity, no_root_of_p) for name in
             ("running counts", "sums of a target", "counts of classes", "squares",
              "squares and means")]  # fmt: skip
 MUTANTS += [
-    ("mean of a column", _present_means, "present_sensitivity", forgets_how_many_are_present),
-    ("means of columns", _present_means, "present_sensitivity", forgets_how_many_are_present),
-    ("squares", _mean_squares, "units_of_cells", uncut),
-    ("squares and means", _mean_squares, "units_of_cells", uncut),
+    ("mean of a column", _cell_sums, "present_sensitivity", forgets_how_many_are_present),
+    ("means of columns", _cell_sums, "present_sensitivity", forgets_how_many_are_present),
+    ("squares", _cell_sums, "units_of_cells", uncut),
+    ("squares and means", _cell_sums, "units_of_cells", uncut),
     ("curvature", _curvature_units, "matrix_sensitivity", no_root_of_two),
     ("mean row", _curvature_units, "row_sensitivity", one_of_two),
     ("gradient", Gradient, "mutant", lambda honest: ClippedBefore),

@@ -13,9 +13,8 @@ from tables import table
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.loops import _newton
-from dpcd_sklearn.loops._margins import shares_of_bound
 from dpcd_sklearn.loops._newton import solve
-from dpcd_sklearn.loops._problem import Problem
+from dpcd_sklearn.loops._problem import Problem, shares_of_bound
 from dpcd_sklearn.loops._quadratic import minimise
 from dpcd_sklearn.penalties import Box, BoxPenalty
 from dpcd_sklearn.penalties import ElasticNet as ElasticNetPenalty

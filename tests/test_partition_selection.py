@@ -18,10 +18,10 @@ from dpcd_sklearn.privacy.accounting import (
     delta_of,
     epsilon_of,
 )
-from dpcd_sklearn.privacy.accounting._table_events import partition_event
+from dpcd_sklearn.privacy.accounting._joint import partition_event
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
-from dpcd_sklearn.privacy.mechanisms import _partitions as mechanism
+from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import CategoryPlace
 from dpcd_sklearn.privacy.sums._categories import (
     _key,

@@ -12,7 +12,7 @@ from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.preprocessing import DPPCA
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import _second_moments as mechanism
+from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import LocalPlace
 
 N, P = 4000, 6

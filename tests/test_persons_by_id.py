@@ -8,7 +8,8 @@ import functools
 import json
 import pickle
 import sqlite3
-from dataclasses import dataclass
+import tracemalloc
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ from dpcd_sklearn.linear_model import _records_by_person, _records_in_memory
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
+from dpcd_sklearn.partitions._partitioned_records import PartitionedRecords
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     DPPCA,
@@ -157,7 +159,78 @@ class Survival(DPLinearRegressor):
         return super().predict(np.hstack([X, np.zeros((len(X), 3))]))  # of the first period
 
 
+class Sparse(DPLinearRegressor):
+    """A regression of which X is a sparse matrix."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        return super().fit(sparse.csc_array(thinned(X)), y, sample_weight, groups)
+
+
+class Parted(DPLinearRegressor):
+    """A regression of records in partitions, where persons are in several of them."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        if groups is None:
+            return super().fit(X, y)
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        where = np.digitize(X[:, 1], [-0.5, 0.5])  # of each record by itself
+        return fit_partitions(self, run_on(where, X, y, weights, groups))
+
+
+def run_on(where, X, y, weights, ids):
+    """The runner of tasks for partitions 0 to 2, of which the last one may be empty."""
+    rows = [np.flatnonzero(where == number) for number in range(3)]
+
+    def run(task):
+        task = pickle.loads(pickle.dumps(task))
+        return [task(k, X[own], y[own], weights[own], ids[own]) for k, own in enumerate(rows)]
+
+    return run
+
+
+class TwoTargets(DPLinearRegressor):
+    """A regression of a second target beside the first."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        return super().fit(X, np.column_stack([y, X[:, 0]]), sample_weight, groups)
+
+
+class ThreeLabels(DPLinearClassifier):
+    """A classification of three classes."""
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        return super().fit(X, y + (X[:, 0] > 0), sample_weight, groups)
+
+
+OF_THREE = {"feature_bounds": (-2, 2), "classes": [0, 1, 2]} | BY_ID
+
+
+def thinned(X):
+    return np.where(np.abs(X) < 0.7, 0.0, X)
+
+
 FITS = {
+    "parted": lambda t: Parted(**STATED, **BY_ID, max_iter=4, random_state=t),
+    "parted, Newton": lambda t: Parted(
+        **STATED, **BY_ID, solver=Newton(), max_iter=2, random_state=t
+    ),
+    "parted, nothing stated": lambda t: Parted(**BY_ID, max_iter=2, random_state=t),
+    "two targets": lambda t: TwoTargets(**STATED, **BY_ID, max_iter=3, random_state=t),
+    "two targets, Newton": lambda t: TwoTargets(
+        **STATED, **BY_ID, solver=Newton(), max_iter=2, random_state=t
+    ),
+    "two targets, nothing stated": lambda t: TwoTargets(**BY_ID, max_iter=2, random_state=t),
+    "three labels": lambda t: ThreeLabels(**OF_THREE, max_iter=4, random_state=t),
+    "three labels, Newton": lambda t: ThreeLabels(**OF_THREE, solver=Newton(), random_state=t),
+    "add_remove, three labels": lambda t: ThreeLabels(
+        **OF_THREE | REMOVED, max_iter=4, random_state=t
+    ),
+    "sparse": lambda t: Sparse(**STATED, **BY_ID, max_iter=4, random_state=t),
+    "sparse, Newton": lambda t: Sparse(
+        target_bounds=(-3, 3), row_norm_bound=2.0, **BY_ID, solver=Newton(), max_iter=2,
+        random_state=t,
+    ),
+    "sparse, nothing stated": lambda t: Sparse(**BY_ID, max_iter=2, random_state=t),
     "survival": lambda t: Survival(
         "poisson", feature_bounds=(-2, 2), target_bounds=(0, 2), clip=2.0, **BY_ID,
         solver=SGD(1.0, step_size=0.3), max_iter=4, random_state=t,
@@ -293,6 +366,15 @@ def test_rows_of_each_person_are_drawn_by_this_persons_records_alone(k):
     numbers = rng.normal(size=(30_000, 2))
     of_both = [rows_read(unit, ids, 30_000, t) for t in (numbers, pd.DataFrame(numbers))]
     assert np.array_equal(*of_both)
+    thin = sparse.csr_array(thinned(numbers))
+    zeros = thin.copy()
+    zeros.data[::3] = 0.0
+    for table_ in (thin, zeros):
+        drawn = rows_read(unit, ids, 30_000, table_)
+        assert kstest(drawn % 100, "randint", (0, 100)).pvalue > 1e-3
+        other = sparse.coo_array(table_.toarray()[ids != 7]).tocsc()
+        again = rows_read(unit, ids[ids != 7], 29_900, other)
+        assert np.flatnonzero(ids != 7)[again].tolist() == drawn[ids[drawn] != 7].tolist()
     frame = pd.DataFrame({"number": rng.normal(size=30_000), "word": rng.choice([*"abc"], 30_000)})
     frame.loc[::7, "word"] = None
     rows = rows_read(unit, ids, 30_000, frame)
@@ -425,8 +507,9 @@ def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity(
     assert 0.97 < max(worst) <= 1 + 1e-12
     worst = [replayed("add_remove", seed).excess for seed in range(100, 160)]
     assert 0.9 < max(worst) <= 1 + 1e-12
-    worst = [replayed("Newton, few", seed, seed % 2 > 0).excess for seed in range(100, 160)]
-    assert 0.9 < max(worst) <= 1 + 1e-12
+    for name in ("Newton, few", "three labels, Newton", "sparse"):
+        worst = [replayed(name, seed, seed % 2 > 0).excess for seed in range(100, 150)]
+        assert 0.9 < max(worst) <= 1 + 1e-12
 
 
 # ---- the sums -----------------------------------------------------------------------------------
@@ -465,17 +548,64 @@ def test_sums_are_those_of_a_twin_in_numpy():
         assert entry.question.limit > 2**12
 
 
-def test_of_one_record_each_it_is_the_fit_of_records():
+CONTAINERS = {
+    "columns": np.asfortranarray,
+    "single precision": lambda X: X.astype(np.float32),
+    "a slice": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "CSR": sparse.csr_array,
+    "CSC, single precision": lambda X: sparse.csc_array(X.astype(np.float32)),
+    "COO, long indices": lambda X: sparse.coo_array(
+        (X.ravel(), np.indices(X.shape).reshape(2, -1).astype(np.int64)), shape=X.shape
+    ),
+}
+
+
+@table("name", CONTAINERS)
+def test_the_same_sums_whatever_the_container(name):
+    data = visits(np.random.default_rng(1))
+    X = np.hstack([data.X, *(np.roll(data.X, k, axis=1) * data.X > 1 for k in range(5))])
+    X = thinned(X).astype(np.float32).astype(float)
+    model = DPLinearRegressor(**STATED, **BY_ID, feature_scale=1.0, max_iter=6)
+    first, second = (
+        exact_sums(model, replace(data, X=made), data.weights) for made in (X, CONTAINERS[name](X))
+    )
+    assert len(first) == len(second) == 6
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact)
+
+
+@table("of", ["a target", "two targets", "three classes", "a sparse matrix"])
+def test_of_one_record_each_it_is_the_fit_of_records(of):
     rng = np.random.default_rng(2)
     X = rng.uniform(-1, 1, (300, P))
     y = X @ [0.5, -0.3, 0.1]
     same = {"delta": DELTA, "random_state": ReproducibleNoise(1), "solver": SGD(sampling_rate=1.0)}
-    same |= {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6, "clip": 0.5}
-    persons = DPLinearRegressor(neighboring=Persons(), **same).fit(X, y, groups=np.arange(300))
-    records = DPLinearRegressor(**same).fit(X, y)
+    same |= {"feature_bounds": (-1, 1), "feature_scale": 0.6, "max_iter": 30, "clip": 0.5}
+    make = DPLinearRegressor
+    if of == "three classes":
+        make, y, same["classes"] = DPLinearClassifier, np.digitize(y, [-0.2, 0.2]), [0, 1, 2]
+    else:
+        same["target_bounds"] = (-1, 1)
+    y = np.column_stack([y, X[:, 0]]) if of == "two targets" else y
+    X = sparse.csr_array(X) if of == "a sparse matrix" else X
+    persons = make(neighboring=Persons(), **same).fit(X, y, groups=np.arange(300))
+    records = make(**same).fit(X, y)
     assert persons.n_iter_ == records.n_iter_
     assert persons.noise_multiplier_ == records.noise_multiplier_
     np.testing.assert_allclose(persons.coef_, records.coef_, atol=1e-4)
+
+
+def test_records_are_read_where_they_lie():
+    rng = np.random.default_rng(0)
+    X, ids = rng.uniform(-1, 1, (20_000, 50)), rng.integers(0, 2000, 20_000)
+    model = DPLinearRegressor(feature_bounds=(-1, 1), target_bounds=(-1, 1), **BY_ID, max_iter=2)
+    tracemalloc.start()
+    try:
+        model.fit(X, X[:, 0], groups=ids)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 0.6 * X.nbytes  # 4.5 MB
 
 
 def test_neither_the_order_of_persons_nor_the_kind_of_ids_shows():
@@ -502,6 +632,48 @@ def test_a_plain_pipeline_hands_ids_on():
     np.testing.assert_array_equal(behind[-1].coef_, alone.coef_)
 
 
+OF_PARTS = {
+    "regression": DPLinearRegressor(**STATED),
+    "Newton": DPLinearRegressor(**STATED, solver=Newton()),
+    "nothing stated": DPLinearRegressor(),
+    "labels": DPLinearClassifier(solver=Newton()),
+    "three labels": DPLinearClassifier(feature_bounds=(-2, 2)),
+    "two targets": DPLinearRegressor(),
+}
+
+
+@table("name", OF_PARTS)
+def test_the_bits_of_one_place_however_persons_are_divided(name):
+    data, seeded = visits(np.random.default_rng(9), 90), {"random_state": ReproducibleNoise(5)}
+    targets = {
+        "labels": np.where(data.y > 0, "yes", "no"),
+        "three labels": np.digitize(data.y, [-1, 1]),
+        "two targets": np.column_stack([data.y, data.X[:, 0]]),
+    }
+    y, model = targets.get(name, data.y), clone(OF_PARTS[name]).set_params(**BY_ID, **seeded)
+    for ids in (data.ids, np.array([f"id {one}" for one in data.ids], dtype=object)):
+        for X in (data.X, sparse.csr_array(thinned(data.X))):
+            one_place = clone(model).fit(X, y, data.weights, ids)
+            for where in (data.ids % 3, data.ids % 2, 0 * data.ids):
+                parted = fit_partitions(clone(model), run_on(where, X, y, data.weights, ids))
+                np.testing.assert_array_equal(parted.coef_, one_place.coef_)
+                assert parted.privacy_event_ == one_place.privacy_event_
+
+
+def test_of_a_person_in_several_partitions_the_first_one_counts():
+    data, seeded = visits(np.random.default_rng(9), 90), {"random_state": ReproducibleNoise(5)}
+    where = np.random.default_rng(1).integers(0, 3, len(data.y))
+    first = np.array([where[data.ids == one].min() for one in range(90)])
+    rows = where == first[data.ids]
+    assert rows.mean() < 0.8
+    arrays = data.X, data.y, data.weights, data.ids
+    for solver in ("auto", Newton()):
+        model = DPLinearRegressor(**STATED, **BY_ID, **seeded, solver=solver)
+        one_place = clone(model).fit(*(array[rows] for array in arrays))
+        parted = fit_partitions(clone(model), run_on(where, *arrays))
+        np.testing.assert_array_equal(parted.coef_, one_place.coef_)
+
+
 # ---- mutants, and an audit -----------------------------------------------------------------------
 
 
@@ -510,15 +682,25 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
     honest = PersonPlace.stated
 
     def by_record(self, *args, **options):
-        X, y, weights, _, *others = self._arrays
-        self._arrays = X, y, weights, np.arange(len(y) + 1), *others
+        X, y, weights, order, _, *others = self._arrays
+        self._arrays = X, y, weights, order, np.arange(len(y) + 1), *others
         return honest(self, *args, **options)
 
     assert audited() == "passed"
     monkeypatch.setattr(PersonPlace, "stated", by_record)
     assert audited() == "contradiction"
-    with pytest.raises(LeakError, match="times its sensitivity"):
-        all(replayed("regression", seed) for seed in range(6))
+    for name in ("regression", "sparse"):
+        with pytest.raises(LeakError, match="times its sensitivity"):
+            all(replayed(name, seed) for seed in range(6))
+
+
+def test_a_mutant_that_counts_a_person_in_each_partition_is_caught(monkeypatch):
+    def everywhere(self, facts):
+        return dict(zip(self._numbers, [one.n_samples for one in facts], strict=True)), {}
+
+    monkeypatch.setattr(PartitionedRecords, "_at_home", everywhere)
+    with pytest.raises(LeakError):
+        all(replayed("parted", seed) for seed in range(6))
 
 
 def audited():
@@ -530,16 +712,16 @@ def audited():
 
 
 def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
-    honest = _records_by_person.RecordsByPerson.of
+    honest = _records_by_person.RecordsByPerson.of_persons
 
-    def by_record(*args):
-        found = honest(*args)
+    def by_record(self, groups):
+        found = honest(self, groups)
         found.shape = (len(found._y), found.shape[1])
         found._starts = np.append(found._starts, np.full(found.shape[0] - len(found._starts) + 1,
                                                          found._starts[-1]))  # fmt: skip
         return found
 
-    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of", by_record)
+    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of_persons", by_record)
     with pytest.raises(LeakError):
         all(replayed("regression", seed) for seed in range(6))
 
@@ -594,11 +776,10 @@ def test_outcomes_are_told_apart_as_the_event_admits_and_half_the_noise_shows(mo
 
     def twice_as_long(self, *args, **options):
         """To an audit contributions twice as long are half the noise."""
-        X, y, weights, starts, *others = self._arrays
-        again = np.concatenate([X, X]), np.concatenate([y, y])
+        X, y, weights, order, starts, *others = self._arrays
+        again = np.concatenate([order, order])
         everybody = np.concatenate([starts, starts[1:] + starts[-1]])
-        weights = None if weights is None else np.concatenate([weights, weights])
-        self._arrays = *again, weights, everybody, *others
+        self._arrays = X, y, weights, again, everybody, *others
         return half(self, *args, **options)
 
     monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
@@ -758,17 +939,20 @@ def test_other_records_are_refused():
     model = DPLinearRegressor(**STATED, **BY_ID)
     with pytest.raises(ValueError, match="groups=ids"):
         model.fit(DATA.X, DATA.y)
-    with pytest.raises(ValueError, match="sparse"):
-        model.fit(sparse.csr_array(DATA.X), DATA.y, groups=DATA.ids)
-    with pytest.raises(ValueError, match="a model a target"):
-        model.fit(DATA.X, np.column_stack([DATA.y] * 2), groups=DATA.ids)
-    labels = np.arange(N_RECORDS) % 3
-    with pytest.raises(ValueError, match="a model a target"):
-        DPLinearClassifier(feature_bounds=(-2, 2), classes=[0, 1, 2], **BY_ID).fit(
-            DATA.X, labels, groups=DATA.ids
-        )
-    with pytest.raises(ValueError, match="of partitions"):
+    whole = 0 * DATA.ids, DATA.X, DATA.y, DATA.weights
+    with pytest.raises(ValueError, match="partition 0: .*groups=ids"):
         fit_partitions(model, lambda task: [task(0, DATA.X, DATA.y)])
+    with pytest.raises(ValueError, match="partition 0: .*not a person"):
+        fit_partitions(DPLinearRegressor(), run_on(*whole, DATA.ids))
+    with pytest.raises(ValueError, match="partition 0: groups"):
+        fit_partitions(DPLinearRegressor(neighboring=Persons(3)), run_on(*whole, DATA.ids))
+    with pytest.raises(TypeError, match="partition 0: groups must hold integers"):
+        fit_partitions(model, run_on(*whole, DATA.ids.astype(float)))
+    with pytest.raises(ValueError, match="protects nobody"):
+        fit_partitions(clone(model).set_params(epsilon=np.inf), run_on(*whole, DATA.ids))
+    kinds = [DATA.ids, DATA.ids.astype(str)]
+    with pytest.raises(ValueError, match="partition 1 has kind_of_ids 'strings'"):
+        fit_partitions(model, lambda t: [t(k, DATA.X, DATA.y, None, kinds[k]) for k in (0, 1)])
     with pytest.raises(ValueError, match="strength"):
         DPLassoCV(**STATED, **BY_ID).fit(DATA.X, DATA.y, groups=DATA.ids)
 

@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import FitPlan, plan
-from dpcd_sklearn.model_selection._simulated_data import simulated_records
+from dpcd_sklearn.model_selection._find_budget import simulated_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent

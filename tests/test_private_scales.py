@@ -24,7 +24,7 @@ from dpcd_sklearn.plan import _smoothness as of_engines
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle
-from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS, squares_sensitivity
+from dpcd_sklearn.privacy.mechanisms._cell_sums import MOST_COLUMNS, squares_sensitivity
 from dpcd_sklearn.solvers import SGD
 from dpcd_sklearn.testing import ReproducibleNoise
 

@@ -38,7 +38,7 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.metrics import make_private_scorer
-from dpcd_sklearn.model_selection import PrivateSearchCV, _budget_of_run, _candidates, _runs
+from dpcd_sklearn.model_selection import PrivateSearchCV, _candidates, _runs
 from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.model_selection._splits import slots_of
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -187,7 +187,7 @@ def test_few_candidates_are_all_tried_and_shown(data, refit, epsilon):
 
 def excess_of_winner(search, release):
     one = replace(release, count=1)
-    return _budget_of_run.excess(search.best_estimator_.privacy_event_, one)
+    return _runs.excess(search.best_estimator_.privacy_event_, one)
 
 
 def test_a_candidate_that_fails_is_shown_as_such():
@@ -303,10 +303,10 @@ def test_a_fit_that_released_more_than_planned_is_made_again_with_less():
 
     model = More(epsilon=1.0)
     budget = Budget(1.0, 1e-3)
-    _budget_of_run.give_budget(model, release, budget, (10, 1, 1, False))
+    _runs.give_budget(model, release, budget, (10, 1, 1, False))
     before = model.epsilon
     _runs.fitted(model, np.zeros((10, 1)), np.zeros(10), release)
-    assert model.epsilon < before and _budget_of_run.excess(model.privacy_event_, release) <= 1
+    assert model.epsilon < before and _runs.excess(model.privacy_event_, release) <= 1
 
 
 # ---- the ledger ---------------------------------------------------------------------------------

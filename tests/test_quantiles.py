@@ -363,12 +363,12 @@ def test_no_more_than_what_was_paid_for_is_released_and_nothing_else_is_read():
     event = FitEvent((SelectionEvent(0.5, 5),))
     receipt, units = charge(None, event), QuantileUnits(event)
     oracle = QuantileOracle(receipt, units, Watched([1, 2], 3))
-    with pytest.raises(RuntimeError, match="only 5 choices are left"):
+    with pytest.raises(RuntimeError, match="or were released: 5 are left"):
         oracle.release_quantiles("features", [LOWER, UPPER])
     oracle._place = FixedCounts([1, 2], 3)
     assert oracle.release_quantiles("features", [MEDIAN]).shape == (1, 3)
     assert oracle.release_quantiles("row_norm", [MEDIAN]).shape[0] == 1
-    with pytest.raises(RuntimeError, match="only 1 choices are left"):
+    with pytest.raises(RuntimeError, match="or were released: 1 are left"):
         oracle.release_quantiles("features", [MEDIAN])
     with pytest.raises(RuntimeError, match="redeemed before"):
         QuantileOracle(receipt, units, Watched([1, 2], 3))
@@ -432,7 +432,7 @@ def test_columns_that_are_asked_about_are_those_that_are_paid_for():
     (found,) = oracle.release_quantiles("features", [MEDIAN], columns=some)
     np.testing.assert_array_equal(found, of_all[some])
     assert oracle.release_quantiles("features", [MEDIAN], columns=~some & some).shape == (1, 0)
-    with pytest.raises(RuntimeError, match="only 0 choices are left"):
+    with pytest.raises(RuntimeError, match="or were released: 0 are left"):
         oracle.release_quantiles("features", [MEDIAN], columns=~some)
 
 

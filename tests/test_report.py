@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from dpcd_sklearn import DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport
-from dpcd_sklearn.inspection._registry import entry_of
+from dpcd_sklearn.inspection._report import entry_of
 from dpcd_sklearn.inspection._report_facts import plain
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
@@ -207,7 +207,7 @@ def test_what_was_found_is_filed_as_found_and_unused_columns_are_not_filed():
     assert rows["target_bounds"]["value"] == list(map(plain, fitted[-1].target_bounds_))
     assert rows["target_bounds"]["vouched_by"] == "not needed"
     text = report.to_markdown()
-    assert "| records | 20,000 |\n| columns that reach the model | 5, and 13 that are the" in text
+    assert "| records | 20,000 |\n| columns that reach the model | 4, and 14 that are the" in text
     told = report.facts["coefficients"]
     is_arbitrary = [row["noise"] is None for row in told["rows"]]
     assert sum(is_arbitrary) == told["n_arbitrary"] > 0 and is_arbitrary == sorted(is_arbitrary)

@@ -13,7 +13,7 @@ from dpcd_sklearn.privacy.accounting import (
     GaussianEvent,
     Loss,
     SelectionEvent,
-    _cover,
+    _loss,
     choices_event,
     composed,
     cover,
@@ -140,13 +140,13 @@ def test_a_mutant_that_covers_one_direction_only_is_exceeded():
 
 
 def test_a_mutant_whose_grid_ends_early_is_exceeded(monkeypatch):
-    honest = _cover._points
+    honest = _loss._points
 
     def early(loss, spare):
         points = honest(loss, spare)
         return points and tuple(array[: max(2, len(array) // 4)] for array in points)
 
-    monkeypatch.setattr(_cover, "_points", early)
+    monkeypatch.setattr(_loss, "_points", early)
     worst, _ = covers_of(np.random.default_rng(2), cover)
     assert worst > 1e-3
 

@@ -276,7 +276,7 @@ def test_a_score_is_released_once():
     receipt = Receipt(units.event, None)
     oracle = ScoreOracle(receipt, units, lambda: [3])
     oracle.release_score()
-    with pytest.raises(RuntimeError, match="once"):
+    with pytest.raises(RuntimeError, match="not paid for, or were released"):
         oracle.release_score()
     with pytest.raises(RuntimeError, match="redeemed"):
         ScoreOracle(receipt, units, None)

@@ -19,7 +19,7 @@ from dpcd_sklearn.preprocessing import DPSelectKBest
 from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits, _questions
-from dpcd_sklearn.privacy.mechanisms import _top_columns as mechanism
+from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import TargetPlace
 
 N, P = 4000, 30

@@ -18,7 +18,7 @@ from dpcd_sklearn.privacy.accounting import (
     GaussianEvent,
     SelectionEvent,
     _loss,
-    _selections,
+    _renyi,
     epsilon_of,
     gdp_delta,
     greedy_fit_event,
@@ -31,7 +31,7 @@ from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 
 def delta_of_choices(eta, count, mu, epsilon, tail):
-    return _selections.choices_loss(eta, count, tail).with_gaussian(mu).delta(epsilon)
+    return _renyi.choices_loss(eta, count, tail).with_gaussian(mu).delta(epsilon)
 
 
 def scale_of(delta_of, count):
@@ -185,7 +185,7 @@ def test_a_hundred_thousand_choices_are_counted_by_their_tables():
 
 
 def test_choices_of_wide_ranges_are_counted_by_zcdp():
-    assert not _selections.is_tractable(30.0, 100)
+    assert not _renyi.is_tractable(30.0, 100)
     event = FitEvent((SelectionEvent(30.0, 100),))
     assert epsilon_of(event, 1e-6) == pytest.approx(min(3000.0, zcdp_epsilon(zcdp(event), 1e-6)))
 
@@ -195,8 +195,8 @@ def test_choices_of_wide_ranges_are_counted_by_zcdp():
 def test_choices_of_several_tables_are_never_below_the_truth_and_near_it(count, eta):
     mu = eta * math.sqrt(count) / 2
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_selections, "_LONGEST", 16)
-        found = _selections.choices_loss.__wrapped__(eta, count, 1e-13).with_gaussian(mu)
+        patch.setattr(_renyi, "_LONGEST", 16)
+        found = _renyi.choices_loss.__wrapped__(eta, count, 1e-13).with_gaussian(mu)
     for epsilon in (0.0, mu, 3 * mu + 0.5 * mu**2):
         below = delta_from_below(eta, mu, count, 48, epsilon)
         one_table = delta_from_above(eta, mu, count, 64, epsilon)

@@ -12,8 +12,8 @@ from tables import table
 
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
-from dpcd_sklearn.privacy.mechanisms import _mean_squares as of_mechanisms
-from dpcd_sklearn.privacy.mechanisms._mean_squares import (
+from dpcd_sklearn.privacy.mechanisms import _cell_sums as of_mechanisms
+from dpcd_sklearn.privacy.mechanisms._cell_sums import (
     MOST_COLUMNS,
     squares_sensitivity,
     units_of_cells,
@@ -131,7 +131,7 @@ def test_mean_squares_are_released_once_and_only_what_was_paid_for():
     ends = -np.ones(2), np.ones(2), np.zeros(2), np.ones(2)
     oracle = oracle_of(X)
     oracle.release_mean_squares(*ends)
-    with pytest.raises(RuntimeError, match="paid for once"):
+    with pytest.raises(RuntimeError, match="not paid for, or were released"):
         oracle.release_mean_squares(*ends)
     with pytest.raises(TypeError, match="never copied or pickled"):
         oracle.__reduce__()

@@ -19,12 +19,14 @@ from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.samplings import FullSampling
 from dpcd_sklearn.solvers import CD, GCD, SGD, Newton
+from dpcd_sklearn.solvers._descent_recipe import descent_recipe
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
 )
 N, P = 20_000, 5
+SIGNALS = (3.0, 10.0, 15.0, 35.0, 40.0, 50.0, 75.0)
 UNIT = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # none is looked for
 TARGET = UNIT | {"target_bounds": (-1, 1)}
 PRESETS = {
@@ -76,6 +78,27 @@ def test_an_l1_penalty_on_many_columns_is_for_greedy_steps_and_then_for_a_descen
     model = DPLinearRegressor(penalty=penalty, **TARGET)
     words = [model._plan(n, 300, 1).word for n in (2_000, 40_000, 1_000_000)]
     assert words == {"l1": ["gcd", "skgd", "newton"], "l2": ["skgd", "newton", "newton"]}[penalty]
+
+
+@pytest.mark.parametrize(
+    ("preset", "stated", "least"), [("ridge", TARGET, 50.0), ("lasso", {}, 75.0)]
+)
+def test_newton_steps_begin_at_a_public_signal_that_follows_what_is_stated(preset, stated, least):
+    """Descents within stated target bounds lose from s = 50 on; where these are found, from 75."""
+    plans = [
+        PRESETS[preset](**{"target_bounds": None} | stated)._plan(n, P, 1)
+        for n in range(100, 1_000, 10)
+    ]
+    assert {plan.word == "newton" for plan in plans} == {True, False}
+    assert all((plan.word == "newton") == (plan.request.signal >= least) for plan in plans)
+
+
+def test_clips_are_narrowest_at_a_middling_signal_within_stated_target_bounds():
+    shares = []
+    for found in (False, True):
+        recipes = [descent_recipe(s, 6.0, 6.0, True, 0, 6, found_target=found) for s in SIGNALS]
+        shares.append([one["residual_clip"] for one in recipes])
+    assert np.divide(*shares) == pytest.approx([1, 1, 0.7, 0.7, 0.8, 1, 1])
 
 
 def test_three_relevant_of_many_columns_are_found_beside_constant_ones():

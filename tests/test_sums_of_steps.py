@@ -17,7 +17,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     RunningUnits,
     TargetOracle,
     TargetUnits,
-    _running_counts,
+    _cell_sums,
 )
 from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
 
@@ -64,7 +64,7 @@ def test_they_are_released_once():
         target_oracle(codes, np.zeros(4)).release_target_sums,
     ):
         release()
-        with pytest.raises(RuntimeError, match="once"):
+        with pytest.raises(RuntimeError, match="not paid for, or were released"):
             release()
 
 
@@ -121,24 +121,24 @@ def test_an_empty_column_has_the_middle_nearly_and_bounds_hold():
 def test_the_constants_are_the_largest_of_all_pairs_of_cells():
     """In fractions: of columns i < j all that counts is how long each is, and their overlap."""
     lags = [Fraction(math.comb(2 * k, k), 4**k) for k in range(N_CELLS)]
-    np.testing.assert_allclose(_running_counts._LAGS, list(map(float, lags)), rtol=1e-13)
+    np.testing.assert_allclose(_cell_sums._LAGS, list(map(float, lags)), rtol=1e-13)
     squares = np.cumsum([float(lag * lag) for lag in lags])
-    assert 0 < _running_counts._LONGEST - math.sqrt(squares[-1]) < 1e-4
+    assert 0 < _cell_sums._LONGEST - math.sqrt(squares[-1]) < 1e-4
     worst = 0.0
     for apart in range(1, N_CELLS):
         overlap = np.cumsum(
-            _running_counts._LAGS[apart:] * _running_counts._LAGS[: N_CELLS - apart]
+            _cell_sums._LAGS[apart:] * _cell_sums._LAGS[: N_CELLS - apart]
         )
         # cell i has 256 - i entries, cell i + apart that many fewer
         lengths = np.arange(1, N_CELLS - apart + 1)
         both = squares[lengths + apart - 1] + squares[lengths - 1] - 2 * overlap[lengths - 1]
         worst = max(worst, both.max())
-    assert 0 < _running_counts._APART - math.sqrt(worst) < 1e-4
+    assert 0 < _cell_sums._APART - math.sqrt(worst) < 1e-4
 
 
 def test_it_is_the_square_root_of_running_sums():
     ones = np.tril(np.ones((N_CELLS, N_CELLS)))
-    np.testing.assert_allclose(_running_counts._ROOT @ _running_counts._ROOT, ones, atol=1e-12)
+    np.testing.assert_allclose(_cell_sums._ROOT @ _cell_sums._ROOT, ones, atol=1e-12)
 
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])

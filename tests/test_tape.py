@@ -30,7 +30,7 @@ from dpcd_sklearn.preprocessing import (
     DPStandardScaler,
 )
 from dpcd_sklearn.privacy.accounting import GaussianEvent, TuningEvent
-from dpcd_sklearn.privacy.mechanisms._gradient_moments import MomentSums
+from dpcd_sklearn.privacy.mechanisms._curvature import MomentSums
 from dpcd_sklearn.privacy.mechanisms._quantiles import CellCounts
 from dpcd_sklearn.privacy.mechanisms._questions import Source
 from dpcd_sklearn.privacy.mechanisms._scores import ScoreSums

@@ -24,6 +24,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyLeakWarning,
 )
+from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 from dpcd_sklearn.utils._threads import effective_n_threads, limited_blas, most_threads
@@ -73,7 +74,10 @@ MODELS = {  # how many records they need, and the model
     "newton of classes": (ALL_COLUMNS, DPLinearClassifier(solver="newton", max_iter=3, **THREE)),
     "frank-wolfe": (ALL_COLUMNS, DPLinearClassifier(solver="frank-wolfe", max_iter=4, **BALL)),
 }
-MINI_BATCHES = (ALL_COLUMNS, DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1))
+MINI_BATCHES = (  # a stated scale: else all records are counted first
+    ALL_COLUMNS,
+    DPLinearClassifier(solver=SGD(sampling_rate=0.2), max_iter=1, feature_scale=1.0),
+)
 WITHOUT_NOISE = (ALL_COLUMNS, DPRidgeSkGD(epsilon=float("inf"), max_iter=5))
 FEW_CELLS = (ALL_COLUMNS // 4, DPRidgeSkGD(max_iter=4))
 
@@ -185,10 +189,25 @@ def test_slices_of_rows_and_columns_are_shared_too(room):
 def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
     X, y, _ = records(4 * ALL_COLUMNS)
     X[np.random.default_rng(1).random(X.shape) < 0.7] = 0
-    model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1))
-    dense = [released(fitted(model, X, y, n_threads=t)) for t in (1, 3)]
-    for kind in (sparse.csr_array, sparse.csc_array):
-        assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == set(dense)
+    for solver in ("auto", "skgd"):  # Newton steps read rows that become dense
+        model = DPRidgeSkGD(max_iter=3, feature_scale=1.0, target_bounds=(0, 1), solver=solver)
+        model.set_params(fit_intercept=solver == "skgd")  # else dense rows are centred
+        dense = {released(fitted(model, X, y, n_threads=t)) for t in (1, 3)}
+        for kind in (sparse.csr_array, sparse.csc_array):
+            assert {released(fitted(model, kind(X), y, n_threads=t)) for t in (1, 3)} == dense
+
+
+@table("order", ["C", "F"])
+@table("dtype", [np.float32, np.float64])
+def test_counts_of_cells_norms_and_outsiders_are_those_of_one_thread(dtype, order, room):
+    X, y, _ = records(ALL_COLUMNS, dtype, order)
+    edges = np.full(N_FEATURES, -0.5), np.linspace(0.5, 2, N_FEATURES)
+    asked = {"features": {"edges": edges}, "row_norm": {}, "outside": {"edges": edges}}
+    for of, cells in (*asked.items(), ("features", {}), ("features", {"around": np.abs(edges)})):
+        one, *more = (LocalPlace(X, y, n_threads=t).counts(of, **cells) for t in (1, 2, 3))
+        assert one.sum(axis=1).tolist() == [len(X)] * len(one)
+        for counts in more:
+            np.testing.assert_array_equal(counts, one)
 
 
 # ---- threads that really run --------------------------------------------------------------------
@@ -215,16 +234,17 @@ def test_what_would_not_gain_or_not_be_the_same_stays_in_one_thread(n_samples, m
 
 
 @needs_tasks
-def test_one_thread_is_the_default_and_single_sparse_columns_have_one(room):
+def test_all_threads_are_the_default_of_the_main_thread_and_single_sparse_columns_have_one(room):
     X, y, _ = records(ALL_COLUMNS)
     seeded = DPRidgeSkGD(max_iter=4, random_state=ReproducibleNoise(0))
-    assert threads_started_by(lambda: seeded.fit(X, y)) == 0
+    assert seeded.n_threads is None
+    assert threads_started_by(lambda: seeded.fit(X, y)) == 0  # not the main one
     columns = clone(seeded).set_params(solver="cd", max_iter=1)
     assert threads_started_by(lambda: fitted(columns, sparse.csc_array(X), y, n_threads=3)) == 0
 
 
 @needs_tasks
-@pytest.mark.parametrize("name", ["DPRidgeSkGD", "DPLogisticGCD", "compgd", "sgd of all"])
+@pytest.mark.parametrize("name", ["DPRidgeSkGD", "DPLogisticGCD", "compgd", "sgd of all", "newton"])
 def test_full_passes_over_sparse_rows_are_shared(name, room):
     n_samples, model = MODELS[name]
     X, y, _ = records(n_samples)
@@ -235,7 +255,7 @@ def test_full_passes_over_sparse_rows_are_shared(name, room):
 
 
 def test_effective_n_threads_is_the_least_of_what_is_asked_and_admitted(room):
-    assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30)] == [1, 2, 3, 3, 3]
+    assert [effective_n_threads(t) for t in (1, 2, 3, 4, 10**30, None)] == [1, 2, 3, 3, 3, 3]
     with openmp_threads(2):
         assert [effective_n_threads(t) for t in (1, 2, 3)] == [1, 2, 2]
     with openmp_threads(1):

@@ -38,8 +38,8 @@ from dpcd_sklearn.privacy.mechanisms import (
     SmoothnessUnits,
     TargetUnits,
 )
+from dpcd_sklearn.privacy.mechanisms._cell_sums import MOST_COLUMNS
 from dpcd_sklearn.privacy.mechanisms._curvature_units import constant_of_rows
-from dpcd_sklearn.privacy.mechanisms._mean_squares import MOST_COLUMNS
 from dpcd_sklearn.privacy.sums import LocalPlace
 
 G = GaussianEvent

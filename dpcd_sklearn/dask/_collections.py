@@ -4,9 +4,16 @@ import math
 
 import dask.array as da
 import dask.dataframe as dd
+import numpy as np
 from dask import delayed
 from dask.base import is_dask_collection
 from distributed import default_client
+from scipy.sparse import issparse, vstack
+
+from ..utils._compat import num_samples
+from ..utils._persons import hashes_of_ids, persons_of
+
+_MOST_PARTS = 64  # into which records are divided by id: each block is cut into as many pieces
 
 
 def client_of(model):
@@ -37,8 +44,8 @@ def is_dask(X):
     return isinstance(X, (da.Array, dd.DataFrame))
 
 
-def partitions_of(X, y, sample_weight):
-    """Delayed tuples (X, y, sample_weight), one a block of rows.
+def partitions_of(X, y, sample_weight, groups=None):
+    """Delayed tuples (X, y, sample_weight), one a block of rows; with ids, one a set of persons.
 
     Raises
     ------
@@ -59,7 +66,7 @@ def partitions_of(X, y, sample_weight):
                 "rows alone may be divided"
             )
     blocks = [blocks_of(X)]
-    for name, other in (("y", y), ("sample_weight", sample_weight)):
+    for name, other in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
         if other is None and name == "y":
             raise ValueError("this estimator requires y to be passed, but the target y is None")
         if other is None:
@@ -72,11 +79,54 @@ def partitions_of(X, y, sample_weight):
             )
         _refuse_other_rows(X, other, name)
         blocks.append(blocks_of(other))
-    return [delayed(_tuple)(*rows) for rows in zip(*blocks, strict=True)]
+    if groups is None:
+        return [delayed(_tuple)(*rows[:3]) for rows in zip(*blocks, strict=True)]
+    n_parts = min(len(blocks[0]), _MOST_PARTS)
+    cut = [delayed(_cut_by_id, nout=n_parts)(n_parts, *rows) for rows in zip(*blocks, strict=True)]
+    return [delayed(_joined)(pieces) for pieces in zip(*cut, strict=True)]
 
 
 def _tuple(*arrays):
     return arrays
+
+
+def _cut_by_id(n_parts, *arrays):
+    """Pieces of a block, each with all records of some persons, whom a hash of the id names.
+
+    What is not valid stays in the first piece, which whoever validates it refuses by name.
+    """
+    try:
+        ids, persons = persons_of(arrays[-1], num_samples(arrays[0]))
+        parts = (hashes_of_ids(ids) % np.uint64(n_parts))[persons] if len(ids) else persons
+    except (TypeError, ValueError):
+        parts = None
+    return [tuple(_piece(array, parts, k) for array in arrays) for k in range(n_parts)]
+
+
+def _piece(array, parts, k):
+    if array is None:
+        return None
+    size = num_samples(array)
+    if parts is None or size != len(parts):
+        rows = np.arange(size if k == 0 else 0)
+    else:
+        rows = np.flatnonzero(parts == k)
+    return array.iloc[rows] if hasattr(array, "iloc") else array[rows]
+
+
+def _joined(pieces):
+    """One partition of all pieces, in the order of the blocks."""
+    return tuple(map(_join, zip(*pieces, strict=True)))
+
+
+def _join(arrays):
+    if arrays[0] is None:
+        return None
+    if hasattr(arrays[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(arrays)
+    return vstack(arrays, format="csr") if issparse(arrays[0]) else np.concatenate(arrays)
 
 
 def blocks_of(collection):

@@ -11,11 +11,12 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..linear_model._records_by_person import refuse_ids
+from ..linear_model._records_by_person import refuse_nobody
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
 from ..privacy.sums._remote_place import joined
 from ..utils._compat import clone_parametrized
+from ..utils._persons import ids_of
 from ._collections import blocks_of, client_of, is_dask, partitions_of
 from ._workers import Workers
 
@@ -29,7 +30,9 @@ _FIRST = """
     records are integers, so coefficients and price are, **to the last bit**, those of the estimator
     for one machine on the same records, whatever the partitions and workers (with `epsilon=inf`, to
     the solver's tolerance). Workers, scheduler and the wire between them are trusted: they hold the
-    records and see sums without noise. Noise, its key and the ledger stay with the client.
+    records and see sums without noise. Noise, its key and the ledger stay with the client. Of
+    persons by their ids (`groups` is a Dask collection, too) records are first divided by a hash of
+    the id, so that one partition has all records of a person, whichever chunks had them.
     Everything else is as in :class:`~dpcd_sklearn.{name}`:
 """
 
@@ -60,10 +63,11 @@ class OnACluster:
     """A mixin, to the left of the local estimator."""
 
     def _checked(self, X, y, sample_weight, groups):
-        refuse_ids(self, groups)
+        groups = ids_of(self.neighboring, groups)
+        refuse_nobody(self)
         client = client_of(self)
         self._check_numbers()  # before partitions are made
-        parts = client.compute(partitions_of(X, y, sample_weight))
+        parts = client.compute(partitions_of(X, y, sample_weight, groups))
         return PartitionedRecords(self, Workers(client, parts))
 
     def _stated_params(self):

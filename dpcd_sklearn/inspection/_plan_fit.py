@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..model_selection._simulated_data import by_persons, simulated_records, simulated_scores
+from ..model_selection._find_budget import by_persons, simulated_records, simulated_scores
 from ..pipeline._budget_of_step import last_step, private_part
 from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp

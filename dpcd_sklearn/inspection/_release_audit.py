@@ -25,21 +25,23 @@ from sklearn.base import clone
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..privacy.accounting._persons import of_persons
-from ..privacy.mechanisms._running_counts import halfway
+from ..privacy.mechanisms._cell_sums import halfway
 from ..utils._persons import relation_of
 from ..utils._shown import Shown
 from ..utils._warnings import silence
-from ._bounds import REQUIRED_POWER, error_bound, power_of, verdict_of
-from ._release_claims import game_of, unused
-from ._release_names import lone_names
+from ._release_claims import game_of, lone_names, unused
 from ._release_tests import (
+    REQUIRED_POWER,
     IsotropicLinearTest,
     OfCells,
     OfGreedyChoices,
     OfNumbers,
     OfRanking,
     counts_of,
+    error_bound,
+    power_of,
     separation,
+    verdict_of,
 )
 from ._released_answers import EnoughError, Tape
 from ._simulated_records import CHANGES, OF_METHOD, by_person

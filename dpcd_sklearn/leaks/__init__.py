@@ -1,10 +1,9 @@
 """The linter: what in a scikit-learn object the guarantee does not cover; nothing is fitted."""
 
+from ._classes import full_name
 from ._conditions import KNOWN_SPLITS, all_private, counted_and_not
 from ._find_leaks import LeakReport, find_leaks
-from ._layouts import may_be_sparse
-from ._learns_nothing import full_name
-from ._object_tree import holds_private, tree_of
+from ._object_tree import holds_private, may_be_sparse, tree_of
 from ._rules import RULES, SEVERITIES, Leak, leaks_of, refuse_leaks
 
 __all__ = [

@@ -9,15 +9,14 @@ from numbers import Real
 from sklearn.base import is_classifier
 
 from ..utils._tables import is_identifier
-from ._layouts import density_decides
-from ._learns_nothing import (
+from ._classes import (
     LEARNS_NOTHING,
+    class_of,
     full_name,
-    how_it_learns,
     how_one_row_differs,
     is_elementwise,
 )
-from ._object_tree import guarded, has
+from ._object_tree import density_decides, guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
 
@@ -30,7 +29,7 @@ def learns(part):
     if part.kind != "step":
         return False
     params = part.params or {}
-    if why := how_it_learns(part.name, params):
+    if why := class_of(part.name).learns(params):
         return why
     return "add_remove" in _relations(part.root) and how_one_row_differs(part.name, params)
 

@@ -7,9 +7,10 @@ parts, so every look is guarded, circles are cut, and the number of parts has an
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..utils._stated import Stated
-from ._learns_nothing import LEARNS_NOTHING, full_name
+from ._classes import LEARNS_NOTHING, META_ESTIMATORS, class_of, full_name
 
 MOST_PARTS = 1000
 _MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
@@ -17,40 +18,6 @@ _NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of
 _GRIDS = ("param_grid", "param_distributions")
 _FITS = ("fit", "fit_transform", "fit_resample")  # one of them makes a step of an object
 _BUDGET = ("epsilon", "accountant", "neighboring")  # what a PrivatePipeline gives its steps
-
-# Meta-estimators that learn nothing beside what their parts learn and what a rule names.
-KNOWN_META = {
-    f"sklearn.{name}"
-    for name in (
-        "calibration.CalibratedClassifierCV",
-        "compose.ColumnTransformer",
-        "compose.TransformedTargetRegressor",
-        "ensemble.BaggingClassifier",
-        "ensemble.BaggingRegressor",
-        "ensemble.StackingClassifier",
-        "ensemble.StackingRegressor",
-        "ensemble.VotingClassifier",
-        "ensemble.VotingRegressor",
-        "feature_selection.RFE",  # ranks by coefficients, which a private part has released
-        "feature_selection.SelectFromModel",
-        "frozen.FrozenEstimator",
-        "model_selection.FixedThresholdClassifier",
-        "model_selection.GridSearchCV",
-        "model_selection.HalvingGridSearchCV",
-        "model_selection.HalvingRandomSearchCV",
-        "model_selection.RandomizedSearchCV",
-        "model_selection.TunedThresholdClassifierCV",
-        "multiclass.OneVsOneClassifier",
-        "multiclass.OneVsRestClassifier",
-        "multiclass.OutputCodeClassifier",
-        "multioutput.ClassifierChain",
-        "multioutput.MultiOutputClassifier",
-        "multioutput.MultiOutputRegressor",
-        "multioutput.RegressorChain",
-        "pipeline.FeatureUnion",
-        "pipeline.Pipeline",
-    )
-}
 
 
 def guarded(look, otherwise=None):
@@ -76,12 +43,12 @@ def _kind(value, name):
         return "thing"
     # it says what it would release, as a model of this package; a wrapper does not vouch for it
     if guarded(lambda: hasattr(type(value), "planned_event"), False):
-        told_all = guarded(lambda: value.charges_nothing is True, False)
-        return "step" if told_all and name in LEARNS_NOTHING else "private"
+        charges_nothing = guarded(lambda: value.charges_nothing is True, False)
+        return "step" if charges_nothing and name in LEARNS_NOTHING else "private"
     if has(value, "split", "get_n_splits"):
         return "splitter"
     if any(has(value, name) for name in _FITS):
-        if name in KNOWN_META:
+        if name in META_ESTIMATORS:
             return "meta"
         if name in LEARNS_NOTHING or has(value, "transform") or has(value, "fit_transform"):
             return "step"
@@ -277,3 +244,67 @@ def _stated(values):
     if isinstance(values, np.ndarray):
         values = values.tolist() if values.ndim == 1 else []
     return values[:MOST_PARTS] if isinstance(values, (list, tuple)) else ()
+
+
+# ---- layouts ------------------------------------------------------------------------------------
+
+
+def may_be_sparse(X):
+    """Whether records are sparse as a whole, or columns of their frame are."""
+    kinds = getattr(X, "dtypes", ()) if hasattr(X, "iloc") else ()
+    return issparse(X) or any(type(kind).__name__ == "SparseDtype" for kind in kinds)
+
+
+def density_decides(part, dense):
+    """Whether a part of an object chooses its layout by the entries of all records.
+
+    A ColumnTransformer compares the entries of all records with its threshold as soon as one step
+    puts out something sparse, and publishes the answer as `sparse_output_`, so changing the layout
+    afterwards would hide nothing.
+
+    Parameters
+    ----------
+    part : Part
+    dense : bool
+        Whether X of the whole object is known to be dense.
+    """
+    if part.short != "ColumnTransformer" or part.get("sparse_threshold") == 0:
+        return False
+    return not _puts_out_dense(part, _input_is_dense(part, dense))
+
+
+def _input_is_dense(part, dense):
+    """Whether the input of a part is known to be dense."""
+    if part.parent is None:
+        return dense
+    given = _input_is_dense(part.parent, dense)
+    if _is_sequence(part.parent):
+        for before in part.parent.parts:
+            if before.key == part.key:  # itself, or as a candidate of a search
+                break
+            given = _puts_out_dense(before, given)
+    return given
+
+
+def _is_sequence(part):
+    has_steps = part.shares and part.short != "DPColumnTransformer"
+    return has_steps or part.name == "sklearn.pipeline.Pipeline"
+
+
+def _puts_out_dense(part, given):
+    if _is_sequence(part):
+        for inner in part.parts:
+            given = _puts_out_dense(inner, given)
+        return given
+    if part.name == "dpcd_sklearn.compose.DPColumnTransformer":
+        return True
+    if part.name in ("sklearn.compose.ColumnTransformer", "sklearn.pipeline.FeatureUnion"):
+        stacked = all(_puts_out_dense(inner, given) for inner in part.parts)
+        return part.get("sparse_threshold") == 0 or (stacked and (given or not _passes_on(part)))
+    return class_of(part.name).is_dense(part.params, given)
+
+
+def _passes_on(part):
+    """Whether some columns go through a ColumnTransformer or a FeatureUnion as they are."""
+    steps = part.get("transformers") or part.get("transformer_list")
+    return "passthrough" in (part.get("remainder"), *(step[1] for step in steps if len(step) > 1))

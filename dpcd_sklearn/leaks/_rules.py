@@ -10,40 +10,8 @@ from typing import Literal
 
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shown import Shown
-from ._conditions import (
-    BOOSTING,
-    ENCODERS_OF_Y,
-    HALVING,
-    accountants,
-    bootstraps,
-    by_groups,
-    columns_by_function,
-    draws_lazily,
-    early_stopping,
-    failed_fits,
-    folds_through_persons,
-    folds_without_n,
-    for_tests,
-    is_infinite,
-    is_one_of,
-    layout_by_density,
-    layout_by_density_of_sparse,
-    learns,
-    names_of_persons,
-    not_private,
-    one_versus,
-    own_function,
-    own_model,
-    own_split,
-    private,
-    quotes,
-    resamples,
-    scores_without_noise,
-    stratified,
-    uncounted,
-    unknown_split,
-)
-from ._learns_nothing import what_instead
+from . import _conditions as when
+from ._classes import class_of
 from ._object_tree import candidates, guarded, tree_of
 
 SEVERITIES = ("void", "leak", "note")
@@ -79,8 +47,8 @@ class Leak(Shown):
 class Rule:
     """A row of the table; `instead` may be a function of the name of the class."""
 
-    name: str
     severity: str
+    name: str
     applies: Callable
     why: str
     instead: str | Callable
@@ -156,303 +124,269 @@ _DENSE = (
 )
 VOUCHED_FOR = "steps that you vouch for"
 
-RULES = (
-    # void: no (epsilon, delta) holds for what comes out
-    Rule(
+_VOID = (  # no (epsilon, delta) holds for what comes out
+    (
         "steps that learn from the records for free",
-        "void",
-        learns,
+        when.learns,
         "Its output for one record depends on the other records, without noise and without a "
         "charge.",
-        what_instead,
+        lambda name: class_of(name).instead,
     ),
-    Rule(
+    (
         "models that are not known to be private",
-        "void",
-        not_private,
+        when.not_private,
         "Its fitted attributes and predictions follow the records without noise.",
         "an estimator of dpcd_sklearn; a last model of a stack too",
     ),
-    Rule(
+    (
         "functions of your own",
-        "void",
-        own_function,
+        when.own_function,
         "Nobody knows whether it maps each row by itself: a mean over the rows, or a product of "
         "all rows at once, does not.",
         "NumPy's functions of single cells, such as np.log1p, without kw_args",
     ),
-    Rule(
+    (
         "steps that repeat or drop rows",
-        "void",
-        resamples,
+        when.resamples,
         "One record then counts several times, or decides whether others count.",
         "leave it out",
     ),
-    Rule(
+    (
         "columns chosen by looking at the records",
-        "void",
-        columns_by_function,
+        when.columns_by_function,
         "One record may change which columns the model sees.",
         "names or positions of columns, or make_column_selector (dtypes and names)",
     ),
-    Rule(
+    (
         "stratified splits",
-        "void",
-        stratified,
+        when.stratified,
         "One changed label moves many records to other folds: neighbours differ in many records.",
         _KFOLD,
     ),
-    Rule(
+    (
         "splits by groups",
-        "void",
-        by_groups,
+        when.by_groups,
         "The fold of a record follows the groups of all: one changed group moves many records.",
         f"{_BY_PERSON}; PredefinedSplit if the groups are public",
     ),
-    Rule(
+    (
         "folds by row number under add_remove",
-        "void",
-        folds_without_n,
+        when.folds_without_n,
         "Without one record the rows after it have other numbers, hence other folds.",
         "neighboring='replace_one', or PredefinedSplit by a public key of each record",
     ),
-    Rule(
+    (
         "folds by row number of persons",
-        "void",
-        folds_through_persons,
+        when.folds_through_persons,
         "Records of one person lie in several folds, and how many they are moves all rows after "
         "them.",
         _BY_PERSON,
     ),
-    Rule(
+    (
         "bootstrap",
-        "void",
-        bootstraps,
+        when.bootstraps,
         "A record that is drawn k times has k times the loss.",
         "bootstrap=False, or VotingRegressor of private models",
     ),
-    Rule(
+    (
         "boosting",
-        "void",
-        is_one_of(*BOOSTING),
+        when.is_one_of(*when.BOOSTING),
         "Weights of records and of members follow errors on records, which have no noise.",
         "VotingRegressor or VotingClassifier of private models",
     ),
-    Rule(
+    (
         "one-vs-one, one-vs-rest and output codes",
-        "void",
-        one_versus,
+        when.one_versus,
         "Which fits there are, and of which records, follows the labels in y: a record with a "
         "label of its own adds one, and a label that all records have is told, not fitted.",
         "DPLinearClassifier(classes=[...]) by itself, one model of all classes",
     ),
-    Rule(
+    (
         "calibration",
-        "void",
-        is_one_of("CalibratedClassifierCV"),
+        when.is_one_of("CalibratedClassifierCV"),
         "The calibrator is fitted to records without noise.",
         "predict_proba of the private model as it is, or calibrate on public records",
     ),
-    Rule(
+    (
         "tuned thresholds",
-        "void",
-        is_one_of("TunedThresholdClassifierCV"),
+        when.is_one_of("TunedThresholdClassifierCV"),
         "The threshold and its score are computed from records without noise, and published.",
         "FixedThresholdClassifier(threshold=0.3), a threshold known beforehand",
     ),
-    Rule(
+    (
         "early stopping",
-        "void",
-        early_stopping,
+        when.early_stopping,
         "When it stops follows scores of records that have no noise.",
         "max_iter, fixed beforehand",
     ),
-    Rule(
+    (
         "reproducible noise",
-        "void",
         lambda part: (
-            private(part, "random_state", lambda seed: isinstance(seed, ReproducibleNoise))
+            when.private(part, "random_state", lambda seed: isinstance(seed, ReproducibleNoise))
             and "its noise can be drawn again"
         ),
         "Whoever knows the seed can remove the noise.",
         "random_state=None",
     ),
-    Rule(
+    (
         "epsilon=inf",
-        "void",
-        lambda part: private(part, "epsilon", is_infinite) and "epsilon=inf",
+        lambda part: when.private(part, "epsilon", when.is_infinite) and "epsilon=inf",
         "There is no noise.",
         "a finite epsilon, such as 1.0",
     ),
-    # leak: gets out beside what is private
-    Rule(
+)
+_LEAK = (  # gets out beside what is private
+    (
         "scores of a search",
-        "leak",
-        scores_without_noise,
+        when.scores_without_noise,
         "Scores on records have no noise and are in no ledger; the winner tells of them.",
         "model_selection.PrivateSearchCV, or scoring=make_private_scorer(...) with an accountant",
     ),
-    Rule(
+    (
         "labels read from y (classes=None)",
-        "leak",
         lambda part: (
-            private(part, "classes", lambda classes: classes is None)
+            when.private(part, "classes", lambda classes: classes is None)
             and "target_bounds" not in part.params  # or else y is a number
             and "classes=None reads the labels from y"
         ),
         "The set of labels is published; one record with a label of its own is seen.",
         "classes=[...], the public labels",
     ),
-    Rule(
+    (
         "labels encoded by an ensemble",
-        "leak",
-        is_one_of(*ENCODERS_OF_Y),
+        when.is_one_of(*when.ENCODERS_OF_Y),
         "It reads the labels from y, publishes them and numbers them 0, 1, ...: a label that only "
         "one record has moves the numbers of all others.",
         "one private classifier; or promise that every label of a public list occurs, and state "
         "the numbers as classes=",
     ),
-    Rule(
+    (
         "several fits without an accountant",
-        "leak",
-        lambda part: uncounted(part, several=True),
+        lambda part: when.uncounted(part, several=True),
         "Each fit is (epsilon, delta)-private, all of them together are not, and nobody counts.",
         "accountant=PrivacyAccountant(epsilon, delta), the same for all",
     ),
-    Rule(
+    (
         "several accountants about the same records",
-        "leak",
-        accountants,
+        when.accountants,
         "Each knows its own sum; the loss is all of them together.",
         "one accountant for one data set",
     ),
-    Rule(
+    (
         "a layout that follows the records",
-        "leak",
-        layout_by_density,
+        when.layout_by_density,
         "Whether the result is sparse is published, and decides what the model releases; one "
         "record may decide that.",
         _DENSE,
     ),
-    Rule(
+    (
         "splits that nothing is known of",
-        "leak",
-        unknown_split,
+        when.unknown_split,
         "If it reads X, y or groups, one record moves others.",
         _KFOLD,
     ),
-    Rule(
+    (
         "parameters that can't be read",
-        "leak",
         lambda part: part.params is None and "get_params does not work",
         "Nothing about it could be checked.",
         "an estimator that keeps scikit-learn's rules",
     ),
-    Rule(
+    (
         "objects too large to look through",
-        "leak",
         lambda part: part.cut and "too many parts",
         "Only the first ones were looked at.",
         "find_leaks for each of its parts",
     ),
-    # note: the guarantee rests on it
-    Rule(
+)
+_NOTE = (  # the guarantee rests on it
+    (
         "a layout that follows the records of a sparse X",
-        "note",
-        layout_by_density_of_sparse,
+        when.layout_by_density_of_sparse,
         "Then one record may decide whether the result is sparse; of a dense X it is dense.",
         _DENSE,
     ),
-    Rule(
+    (
         "fits that fail and are passed over",
-        "note",
-        lambda part: failed_fits(part) and "error_score is not 'raise'",
+        lambda part: when.failed_fits(part) and "error_score is not 'raise'",
         "A fit that the accountant refused becomes a bad candidate, and the search goes on.",
         "error_score='raise'",
     ),
-    Rule(
+    (
         "fits of a halving search",
-        "note",
-        is_one_of(*HALVING),
+        when.is_one_of(*when.HALVING),
         "Every round fits again, each fit is charged in full, and fits on few records are poor.",
         "GridSearchCV with few candidates",
     ),
-    Rule(
+    (
         "a fit without an accountant",
-        "note",
-        lambda part: uncounted(part, several=False),
+        lambda part: when.uncounted(part, several=False),
         "One fit is private; nobody counts the next one.",
         "accountant=PrivacyAccountant(epsilon, delta)",
     ),
-    Rule(
+    (
         "rows of persons",
-        "note",
-        names_of_persons,
+        when.names_of_persons,
         "If a person has several rows, a guarantee for one row is weaker than one for the person.",
         "neighboring=Persons() and fit(X, y, groups=ids), without that column in X",
     ),
-    Rule(
+    (
         "a ledger for tests",
-        "note",
-        lambda part: private(part, "accountant", for_tests) and "accountant for tests",
+        lambda part: when.private(part, "accountant", when.for_tests) and "accountant for tests",
         "testing=True admits what protects nobody.",
         "PrivacyAccountant(epsilon, delta)",
     ),
-    Rule(
+    (
         "time that follows the records",
-        "note",
-        draws_lazily,
+        when.draws_lazily,
         "The time of a lazy draw follows scores that are not released.",
         "selection='full' wherever somebody can time the fit",
     ),
-    Rule(
+    (
         VOUCHED_FOR,
-        "note",
         lambda part: part.vouched_for and part.parent.shares and "in public_steps",
         "Nothing of it was looked at: what it keeps must be public, whatever the records.",
         "a step that is known to learn nothing, where there is one",
     ),
-    Rule(
+    (
         "private models of your own",
-        "note",
-        own_model,
+        when.own_model,
         "It says what it would release; whether that is all, its author must prove.",
         "a proof, and inspection.audit(model), which tries to break the claim",
     ),
-    Rule(
+    (
         "folds of your own",
-        "note",
-        own_split,
+        when.own_split,
         "They must come from row numbers or other public facts, never from X or y.",
         _KFOLD,
     ),
-    Rule(
+    (
         "parts that were fitted before",
-        "note",
-        is_one_of("FrozenEstimator"),
+        when.is_one_of("FrozenEstimator"),
         "What it was fitted to, and whether that was charged, can't be seen.",
         "public records, or a private model in the same ledger",
     ),
-    Rule(
+    (
         "messages that tell of records",
-        "note",
-        quotes,
+        when.quotes,
         "Errors and warnings leave the room; this one may be about one record.",
         "handle_unknown='ignore' with drop=None ('use_encoded_value' for OrdinalEncoder); "
         "check_inverse=False",
     ),
-    Rule(
+    (
         "records cached on the disk",
-        "note",
         lambda part: part.short == "Pipeline" and part.get("memory") is not None and "memory=",
         "The cache holds transformed records.",
         "memory=None, or a folder as safe as the records",
     ),
-    Rule(
+    (
         "objects that nothing is known of",
-        "note",
         lambda part: part.kind == "thing" and "no estimator that is known here",
         "It has no fit, so nothing was looked at.",
         "an estimator, a search or a splitter",
     ),
+)
+RULES = tuple(
+    Rule(severity, *row)
+    for severity, rows in zip(SEVERITIES, (_VOID, _LEAK, _NOTE), strict=True)
+    for row in rows
 )

@@ -33,7 +33,7 @@ COMMON = BUDGET_CONSTRAINTS | {
     "warm_start": ["boolean"],
     "verbose": ["boolean", Interval(Integral, 0, None, closed="left")],
     "random_state": ["random_state", ReproducibleNoise],
-    "n_threads": _COUNT,
+    "n_threads": [None, *_COUNT],
 }
 
 # Parameters of the generic estimators, and of some of the presets.

@@ -197,7 +197,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ):
         self.alpha = alpha
         self.epsilon = epsilon

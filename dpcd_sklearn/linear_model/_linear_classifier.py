@@ -262,7 +262,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ):
         self.loss = loss
         self.penalty = penalty

@@ -238,7 +238,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ):
         self.loss = loss
         self.penalty = penalty

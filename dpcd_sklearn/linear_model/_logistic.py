@@ -231,7 +231,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ):
         self.C = C
         self.l1_ratio = l1_ratio

@@ -33,7 +33,7 @@ def margins_of_model(model, X):
     )
     coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
     coef = coef.astype(np.float64, copy=False)
-    bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", 1)
+    bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", None)
     margins = margins_of(X, coef, model.intercept_, bounds, n_threads)
     return margins[:, 0] if margins.shape[1] == 1 else margins
 

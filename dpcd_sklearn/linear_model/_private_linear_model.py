@@ -98,7 +98,7 @@ class PrivateLinearModel(
     coef_path = False
     warm_start = False
     verbose = 0
-    n_threads = 1
+    n_threads = None
 
     _target_is_numeric = None
     _has_many_targets = False
@@ -405,7 +405,8 @@ class PrivateLinearModel(
             stated = getattr(self, name, "auto")
             if not (isinstance(stated, str) and stated == "auto"):
                 check_values(stated, name, low=0.0, **interval)
-        check_count(self.n_threads, "n_threads", high=MOST)
+        if self.n_threads is not None:
+            check_count(self.n_threads, "n_threads", high=MOST)
         for stated in (getattr(self, name) for name in MAY_BE_OBJECTS):
             if isinstance(stated, Stated):
                 stated.check()

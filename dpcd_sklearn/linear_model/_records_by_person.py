@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
+from ..privacy.sums._records import canonical
 from ..utils._other_arrays import refuse_collections
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ._records_in_memory import RecordsInMemory, RecordsOfAFit
@@ -24,67 +24,65 @@ def checked_records(model, X, y, sample_weight, groups):
         If they are not, or ids are given where records or stated numbers of them are the unit.
     """
     if isinstance(X, RecordsOfAFit):
-        refuse_ids(model, groups)
         return X
     refuse_collections(model, X=X, y=y)
     if (groups := ids_of(model.neighboring, groups)) is None:
         return RecordsInMemory.checked(model, X, y, sample_weight)
     if relation_of(model.neighboring)[1] is not None:
         return RecordsInMemory.checked(model, X, y, sample_weight).at_most(groups)
-    if math.isinf(model.epsilon):
-        raise ValueError(
-            "neighboring=Persons() with epsilon=inf protects nobody: leave it at a word, without "
-            "groups, for a fit without noise"
-        )
-    return RecordsByPerson.of(model, X, y, sample_weight, groups)
+    refuse_nobody(model)
+    return RecordsByPerson.checked(model, X, y, sample_weight).of_persons(groups)
 
 
-def refuse_ids(model, groups):
-    """Refuse persons by their ids, of records that lie elsewhere.
+def refuse_nobody(model):
+    """Refuse a fit of persons by their ids without noise; returns whether ids are its unit.
 
     Raises
     ------
     ValueError
     """
-    if groups is not None or relation_of(model.neighboring)[1] is None:
+    by_id = relation_of(model.neighboring)[1] is None
+    if by_id and math.isinf(model.epsilon):
         raise ValueError(
-            "groups and neighboring=Persons() are for records in memory: of partitions state how "
-            "many records a person has, Persons(max_contributions)"
+            "neighboring=Persons() with epsilon=inf protects nobody: leave it at a word, without "
+            "groups, for a fit without noise"
         )
+    return by_id
 
 
 class RecordsByPerson(RecordsInMemory):
     """Records of this process, of persons; its number of records is that of persons."""
 
-    @classmethod
-    def of(cls, model, X, y, sample_weight, groups):
-        """The validated arguments of ``fit``, sorted by person.
+    def of_persons(self, groups):
+        """The same, with ids of records, and their order by person.
 
         Raises
         ------
         TypeError, ValueError
-            If they are not valid, X is sparse, or there are several outputs.
+            If the ids are not valid.
         """
-        if issparse(X):
-            raise ValueError("groups need X as an array: sparse records have no sums by person")
-        found = cls.checked(model, X, y, sample_weight)
-        if found.n_outputs > 1:
-            raise ValueError("groups are for one target or two classes; fit a model a target")
-        ids, persons = persons_of(groups, len(found._X))
-        order = np.argsort(persons, kind="stable")
-        found._X, found._y = np.take(found._X, order, axis=0), found._y[order]
-        if found._weights is not None:
-            found._weights = found._weights[order]
-        found._ids = ids
-        found._starts = np.append(0, np.cumsum(np.bincount(persons)))
-        found.shape, found.in_arrays = (len(found._starts) - 1, found.shape[1]), False
-        return found
+        self.ids, self.persons = persons_of(groups, len(self._y))
+        self._order = np.argsort(self.persons, kind="stable")
+        self._starts = np.append(0, np.cumsum(np.bincount(self.persons)))
+        self.shape, self.in_arrays = (len(self.ids), self.shape[1]), False
+        if self.sparse:
+            self._X = canonical(self._X).tocsr()
+        return self
+
+    def without(self, ids):
+        """The same without the records of some persons."""
+        left_out = set(ids)
+        stays = np.array([one not in left_out for one in self.ids.tolist()])
+        rows = np.flatnonzero(stays[self.persons])
+        arrays = (None if a is None else a[rows] for a in self.arrays())
+        found = RecordsByPerson(self._model, *arrays, self.n_outputs)
+        return found.of_persons(self.ids[self.persons[rows]])
 
     @cached_property
     def _one_each(self):
+        # not by the target, which partitions read before they know the numbers of classes
         weights = () if self._weights is None else (self._weights,)
-        persons = np.repeat(np.arange(len(self._ids)), np.diff(self._starts))
-        return drawn_rows(self._ids, persons, self._X, self._y, *weights)
+        return drawn_rows(self.ids, self.persons, self._X, *weights)
 
     def unscaled(self, with_target):
         """One record of each person, so that a choice is one of records."""
@@ -95,18 +93,24 @@ class RecordsByPerson(RecordsInMemory):
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)
         weights = self._model._weights_of(self._y, self._weights)
-        return PersonArrays(self._X, target, weights, self._starts, lambda: self._one_each)
+        whose = self._order, self._starts, lambda: self._one_each
+        return PersonArrays(self._X, target, weights, *whose)
 
 
 class PersonArrays(NamedTuple):
-    """X, y and weights in memory, sorted by person; a plan opens `place()`."""
+    """X, y and weights in memory, and whose they are; a plan opens `place()`."""
 
-    X: np.ndarray
+    X: object
     target: np.ndarray
     sample_weight: np.ndarray | None
+    order: np.ndarray
     starts: np.ndarray
     draw: Callable
 
     def place(self, bounds, n_threads):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""
         return PersonPlace(*self, bounds)
+
+    def of_output(self, k):
+        """The same records with target k of several."""
+        return self._replace(target=np.ascontiguousarray(self.target[:, k]))

@@ -9,6 +9,7 @@ from ..plan._arrays import Arrays, is_mapped
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import check_sample_weight
 from ..utils._persons import rows_read
+from ..utils._threads import effective_n_threads
 
 
 class RecordsOfAFit(metaclass=ABCMeta):
@@ -58,7 +59,7 @@ class RecordsInMemory(RecordsOfAFit):
     def __init__(self, model, X, y, sample_weight, n_outputs=1):
         self._model, self._X, self._y, self._weights = model, X, y, sample_weight
         self.shape, self.dtype, self.sparse = X.shape, X.dtype, issparse(X)
-        self.n_outputs = n_outputs
+        self.n_outputs, self._n_threads = n_outputs, effective_n_threads(model.n_threads)
         parts = (X.data, X.indices, X.indptr) if self.sparse else (X,)
         is_followed = bool(getattr(model, "_skl_callbacks", ()))
         is_long = self.sparse and max(X.nnz, *X.shape) >= 2**31
@@ -84,11 +85,12 @@ class RecordsInMemory(RecordsOfAFit):
         return self._X, self._y, self._weights
 
     def weighted(self):
-        return LocalPlace(self._X, None, self._model._weights_of(self._y, self._weights))
+        weights = self._model._weights_of(self._y, self._weights)
+        return LocalPlace(self._X, None, weights, n_threads=self._n_threads)
 
     def unscaled(self, with_target):
         y = np.ascontiguousarray(self._y, dtype=np.float64) if with_target else None
-        return LocalPlace(self._X, y)
+        return LocalPlace(self._X, y, n_threads=self._n_threads)
 
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)

@@ -204,7 +204,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         verbose: int = 0,
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ):
         self.alpha = alpha
         self.epsilon = epsilon

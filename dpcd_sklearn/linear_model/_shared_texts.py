@@ -194,9 +194,10 @@ TEXTS = {
         reproducible, hence **not private**: it warns, and an accountant refuses it. With
         ``epsilon=inf`` nothing is secret, and an int determines the fit.""",
     "n_threads": """\
-    n_threads : int >= 1, default=1
-        How many threads may read records, at most. The result does not depend on it, bit for
-        bit: what threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
+    n_threads : int >= 1 or None, default=None
+        How many threads may read records, at most. None stands for as many as OpenMP admits, and
+        outside the main thread for one. The result does not depend on it, bit for bit: what
+        threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
         threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
         has at most one thread for every 131,072 cells, which are records times columns read (an

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ._covariance import NewtonWalk
-from ._margins import shares_of_bound
-from ._problem import Solution, Tail
+from ._problem import Solution, Tail, shares_of_bound
 from ._quadratic import minimise
 
 # Least eigenvalue over the largest one: of what a grid of integers can hold, and without noise.

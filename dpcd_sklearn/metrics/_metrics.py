@@ -9,7 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import get_tags
 
+from ..leaks import full_name
 from ..privacy.sums._score_sums import (
     LEVELS,
     count_cells,
@@ -17,7 +20,235 @@ from ..privacy.sums._score_sums import (
     sum_pairs,
 )
 from ..utils._cells import numbers_of
+from ..utils._compat import safe_indexing
 from ..utils._elementwise import elementwise
+from ..utils._input import read_input, read_records, without_duplicates
+from ..utils._tables import columns_of_words
+from ..utils._warnings import silence
+
+_OURS = "dpcd_sklearn."
+_MODELS = {
+    f"{_OURS}linear_model.{name}"
+    for name in "DPLassoCD DPLinearClassifier DPLinearRegressor DPLogisticGCD DPRidgeSkGD".split()
+}
+_PIPELINES = {f"{_OURS}pipeline.PrivatePipeline", "sklearn.pipeline.Pipeline"}
+_SEARCHES = {f"{_OURS}model_selection.PrivateSearchCV"}
+# Sums, products, quotients, interpolations, comparisons and copies of cells, whose rounding is no
+# one's choice; whether the output is sparse was settled in the fit.
+_STEPS = {
+    f"{room}.{name}"
+    for room, names in {
+        f"{_OURS}preprocessing": "BoundsScaler DPOneHotEncoder DPOrdinalEncoder "
+        "DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler RowNormClipper",
+        "sklearn.impute": "SimpleImputer",
+        "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler OneHotEncoder OrdinalEncoder "
+        "PolynomialFeatures StandardScaler",
+    }.items()
+    for name in names.split()
+}
+
+
+def parts_of(estimator):
+    """The steps that a record passes, the model last; of what is no pipeline itself alone."""
+    if full_name(type(estimator)) in _SEARCHES:
+        return parts_of(getattr(estimator, "best_estimator_", None))
+    if full_name(type(estimator)) not in _PIPELINES:
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return steps[:-1] + parts_of(steps[-1]) if steps else [estimator]
+
+
+def answers_in_batches(estimator):
+    """Whether a batch is known to have the bits that each of its records has alone."""
+    *steps, model = parts_of(estimator)
+    return full_name(type(model)) in _MODELS and all(map(_maps_by_record, steps))
+
+
+def _maps_by_record(step):
+    """Whether a fitted step gives a batch the bits that each of its records has alone."""
+    name = full_name(type(step))
+    if step is None or isinstance(step, str):  # "passthrough" and "drop"
+        return True
+    if name in ("sklearn.compose.ColumnTransformer", f"{_OURS}compose.DPColumnTransformer"):
+        return all(_maps_by_record(part) for _, part, _ in step.transformers_)
+    if name == "sklearn.pipeline.FeatureUnion":
+        return all(_maps_by_record(part) for _, part in step.transformer_list)
+    if name == "sklearn.preprocessing.FunctionTransformer":
+        return step.func is None
+    if name in _PIPELINES:
+        return all(_maps_by_record(part) for _, part in step.steps)
+    return name in _STEPS
+
+
+class Model:
+    """A public model that is asked for one kind of answer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    methods : dict
+        Shape and dtype of an answer of each method; the first is called that the estimator has.
+    """
+
+    def __init__(self, estimator, methods):
+        self._estimator = estimator
+        self._method = next((name for name in methods if hasattr(estimator, name)), None)
+        if self._method is None:
+            raise TypeError(f"the model has no {' or '.join(methods)}, got {estimator!r}")
+        self._shape, self._dtype = methods[self._method]
+
+    # ---- before the charge ----
+
+    def check(self, X):
+        """Raise unless the model answers for records of X's container, columns and finiteness.
+
+        Parameters
+        ----------
+        X : as `read` returns it
+
+        Raises
+        ------
+        TypeError, ValueError
+            In words that quote no cell of X.
+        """
+        first = parts_of(self._estimator)[0]
+        if full_name(type(first)).startswith(_OURS) and not _takes_words(first):
+            checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+            if get_tags(first).input_tags.allow_nan:
+                checks["ensure_all_finite"] = "allow-nan"
+            X = read_records(first, X, reset=False, **checks)  # numbers, whatever they stood in
+        numbers = _numbers_of(X)
+        if numbers is not None:
+            for cell in (0.0, *_not_finite(numbers)):
+                if refused := self._refuses(X, cell):
+                    raise refused
+        elif (refused := self._refuses(X, "")) and len(X.shape) == 1:
+            raise refused
+        elif refused and self._refuses(X, None) and not self._refuses(X, 0.0):
+            raise ValueError("X holds what is no number, and the model answers for numbers alone")
+
+    def _refuses(self, X, cell):
+        """The error of a model that does not answer for a record whose cells are all `cell`."""
+        try:
+            with silence():  # a warning would tell about the records
+                found = np.asarray(self._ask(_made_up(X, cell)), dtype=self._dtype).shape
+        except Exception as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            return kind(f"the model can't answer for a record of cells {cell!r}: {error}")
+        if found == (1, *self._shape):
+            return None
+        return ValueError(
+            f"{self._method} of one record must have the shape {(1, *self._shape)}, the model's "
+            f"has {found}"
+        )
+
+    # ---- after it ----
+
+    def answers(self, X):
+        """An array of the answers for the records; NaN or None where there is no answer."""
+        with silence():  # a warning would tell about the records
+            if answers_in_batches(self._estimator):
+                try:
+                    return np.asarray(self._ask(X))
+                except Exception:  # it is one record's; the others have the same bits alone
+                    pass
+            alone = [self._alone(X, i) for i in range(X.shape[0])]
+        none = None if self._dtype is object else np.nan
+        found = np.full((len(alone), *self._shape), none, dtype=self._dtype)
+        for i, answer in enumerate(alone):
+            if answer is not None:
+                found[i] = answer
+        return found
+
+    def _alone(self, X, i):
+        """The answer for one record, or None."""
+        try:
+            (found,) = np.asarray(self._ask(safe_indexing(X, [i])), dtype=self._dtype)
+        except Exception:
+            return None
+        return found if np.shape(found) == self._shape else None
+
+    def _ask(self, X):
+        return getattr(self._estimator, self._method)(X)
+
+
+# ---- containers ----------------------------------------------------------------------------------
+
+
+def read(X):
+    """X in a container whose rows can be taken, and their number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table; in words that quote no cell.
+    """
+    if X is None or isinstance(X, (str, bytes, dict)) or np.isscalar(X):
+        raise TypeError(f"X must be a table of records, got {type(X).__name__}")
+    if issparse(X):
+        X = without_duplicates(X).tocsr()
+    elif not _is_frame(X):
+        X = read_input(np.asarray, X, name="X")
+    if len(X.shape) != 2 and _kind_of_texts(X) is None:
+        raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X is a table")
+    if 0 in X.shape:
+        raise ValueError(f"a score needs one record and one column at least, got shape {X.shape}")
+    return X, X.shape[0]
+
+
+def _is_frame(X):
+    return hasattr(X, "iloc") or hasattr(X, "__dataframe__")
+
+
+def _kind_of_texts(X):
+    """The class of what X lists, where that are texts or dicts; else None."""
+    kinds = set(map(type, np.asarray(X).tolist())) if len(X.shape) == 1 else {None}
+    return kinds.pop() if kinds in ({str}, {dict}) else None
+
+
+def _numbers_of(X):
+    """The stored cells as numbers, or None if they are others."""
+    array = X.data if issparse(X) else np.asarray(X)
+    if len(X.shape) == 1 or array.dtype.kind not in "biufO":
+        return None
+    try:
+        return np.asarray(array, dtype=np.float64) if array.dtype.kind == "O" else array
+    except Exception:  # of any kind: a cell is no number
+        return None
+
+
+def _not_finite(numbers):
+    """The kinds of numbers among these that are not finite."""
+    if np.isnan(numbers).any():
+        yield math.nan
+    if np.isinf(numbers).any():
+        yield math.inf
+
+
+def _takes_words(step):
+    """Whether cells that are no numbers are for a step to encode, in some columns or all."""
+    return hasattr(step, "transformers") or get_tags(step).input_tags.categorical
+
+
+def _made_up(X, cell):
+    """A record of the columns of X in its container, every cell the same.
+
+    None is a zero or an empty word, by the dtypes of a frame.
+    """
+    if len(X.shape) == 1:
+        return np.array([_kind_of_texts(X)()], dtype=object)
+    if cell is None and _is_frame(X):
+        words = {name for name, _ in columns_of_words(X)}
+        columns = {name: ["" if name in words else 0.0] for name in X.columns}
+        return type(X)(columns)
+    cell = 0.0 if cell is None else cell
+    row = np.full((1, X.shape[1]), cell, dtype=object if cell == "" else np.float64)
+    if issparse(X):
+        return type(X)(row)
+    if hasattr(X, "iloc"):
+        return type(X)(row, columns=X.columns)
+    return type(X)(row, schema=list(X.columns)) if _is_frame(X) else row
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._shown import Shown
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import warn
-from ._answers import Model, read
-from ._metrics import METRICS, ScoreFacts
+from ._metrics import METRICS, Model, ScoreFacts, read
 
 # Squares of numbers up to it, and of their inverses, are numbers.
 _LARGEST = 1e100

@@ -5,13 +5,197 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 
-from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
+from ..pipeline._budget_of_step import is_private, last_step, private_part
+from ..preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
+from ..utils._input import by_name, reworded
+from ..utils._persons import Persons, PersonsOfRows
+from ..utils._public import (
+    MOST,
+    MOST_COORDINATES,
+    check_bounds,
+    check_count,
+    check_real,
+    check_scales,
+)
 from ..utils._typing import Seed
-from . import _budget_of_run
+from ..utils._warnings import silence
+from . import _runs
 from ._search import PrivateSearchCV
-from ._simulated_data import simulated_records, simulated_scores
+
+_N_TEST = 5_000
+
+
+def simulated_records(estimator, n_features, n_outputs, signal):
+    """A function that draws records as the public facts of an estimator describe them.
+
+    Features fill their bounds evenly, or are normal with their scales. All of them count alike in
+    a linear model that explains the share `signal` of the variance of the target, or of what
+    decides between labels.
+
+    Parameters
+    ----------
+    estimator : private estimator, or a pipeline
+    n_features, n_outputs : int
+    signal : float in (0, 1)
+
+    Returns
+    -------
+    draw : callable
+        From a number of records and a Generator to X and y.
+
+    Raises
+    ------
+    ValueError
+        If what the first step takes is no table of numbers of a known range.
+    """
+    steps = _steps(estimator)
+    draw_features = _features_of(steps[0], n_features)
+    model = steps[-1]
+    n_latent = _n_classes(model, n_outputs) if is_classifier(model) else n_outputs
+    weights = _directions(n_latent, n_features)
+
+    def draw(n_samples, rng):
+        X, unit = draw_features(n_samples, rng)
+        noise = rng.standard_normal((n_samples, n_latent))
+        latent = np.sqrt(signal) * unit @ weights.T + np.sqrt(1 - signal) * noise
+        return X, (_labels if is_classifier(model) else _target)(model, latent)
+
+    return draw
+
+
+def by_persons(draw, sizes):
+    """The same of persons, each with one of these numbers of records; then come their ids."""
+
+    def draw_persons(n_persons, rng):
+        ids = np.repeat(np.arange(n_persons), rng.choice(sizes, n_persons))
+        return *draw(len(ids), rng)[:2], ids
+
+    return draw_persons
+
+
+def simulated_scores(model, draw, n_samples, n_repeats, rng):
+    """Scores of fits to made-up records, on others of their kind; a search without a model has 0.
+
+    And which of them have valid intervals.
+
+    Parameters
+    ----------
+    model : estimator
+        Each fit is that of a clone.
+    draw : callable
+        As `simulated_records` or `by_persons` returns it.
+    n_samples, n_repeats : int
+    rng : Generator
+
+    Returns
+    -------
+    scores : ndarray of shape (n_repeats,)
+    valid : ndarray of bool, shape (n_repeats,)
+        Which fits have standard errors.
+    """
+    X_test, y_test, *_ = draw(_N_TEST, rng)
+    scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)
+    with silence():  # too few records is what is asked about
+        for k in range(n_repeats):
+            with reworded(by_name):
+                X, y, *ids = draw(n_samples, rng)
+                fitted = clone(model)
+                if ids and isinstance((part := private_part(fitted)).neighboring, Persons):
+                    part.set_params(neighboring=PersonsOfRows(part.neighboring.relation, *ids))
+                fitted.fit(X, y)
+            if getattr(fitted, "best_estimator_", fitted) is not None:
+                scores[k] = fitted.score(X_test, y_test)
+            valid[k] = getattr(last_step(fitted), "inference_valid_", False)
+    return scores, valid
+
+
+def _directions(n_outputs, n_features):
+    """Unit vectors, orthogonal as far as there is room; the entries of the first are alike."""
+    j, k = np.arange(n_features), np.arange(n_outputs) % n_features
+    waves = np.cos(np.pi * np.outer(k, j + 0.5) / n_features) * np.resize([1.0, -1.0], n_features)
+    return waves / np.linalg.norm(waves, axis=1, keepdims=True)
+
+
+def _steps(estimator):
+    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
+    steps = [step for step in steps if step not in (None, "passthrough")]
+    while hasattr(steps[-1], "steps"):
+        steps = steps[:-1] + _steps(steps[-1])
+    return steps
+
+
+def _features_of(step, n_features):
+    """A function that draws features: in their units, and of variance one."""
+    params = step.get_params(deep=False)
+    bounds = params.get("feature_bounds")
+    if isinstance(step, BoundsScaler):
+        bounds = step.bounds
+    known = isinstance(step, (BoundsScaler, DPStandardScaler, RowNormClipper)) or is_private(step)
+    if not known:
+        raise ValueError(
+            f"nothing is known here of the records that {type(step).__name__} takes; pass "
+            "make_data, a function that draws made-up records: make_data(n_samples, rng) -> (X, y)"
+        )
+    if bounds is not None:
+        columns = list(bounds) if isinstance(bounds, dict) else None
+        lo, hi = check_bounds(bounds, n_features, columns=columns)
+        middle, half = (lo + hi) / 2, (hi - lo) / 2
+
+        def draw(n_samples, rng):
+            unit = rng.uniform(-1.0, 1.0, (n_samples, n_features))
+            return middle + half * unit, unit * 3**0.5
+
+        return draw if columns is None else _named(draw, columns)
+    scale = np.ones(n_features)
+    if (norm := params.get("row_norm_bound", params.get("norm"))) is not None:
+        scale = np.full(n_features, 0.7 * float(norm) / n_features**0.5)
+    if (stated := params.get("feature_scale")) is not None:
+        scale = check_scales(stated, n_features)
+
+    def draw(n_samples, rng):
+        unit = rng.standard_normal((n_samples, n_features))
+        return scale * unit, unit
+
+    return draw
+
+
+def _named(draw, columns):
+    import pandas as pd
+
+    def named(n_samples, rng):
+        X, unit = draw(n_samples, rng)
+        return pd.DataFrame(X, columns=columns), unit
+
+    return named
+
+
+def _n_classes(model, n_outputs):
+    classes = getattr(model, "classes", None)
+    return max(2, n_outputs) if classes is None else len(np.unique(classes))
+
+
+def _labels(model, latent):
+    n_classes = latent.shape[1]
+    classes = getattr(model, "classes", None)
+    classes = np.arange(n_classes) if classes is None else np.unique(classes)
+    chosen = latent[:, 0] > 0 if n_classes == 2 else latent.argmax(axis=1)
+    return classes[chosen.astype(np.intp)]
+
+
+def _target(model, latent):
+    bounds = getattr(model, "target_bounds", None)
+    if isinstance(bounds, list):
+        lo, hi = np.array(bounds, dtype=float).T
+    else:
+        lo, hi = (-1.0, 1.0) if bounds is None else bounds
+    middle, half = (np.add(lo, hi)) / 2, np.subtract(hi, lo) / 2
+    y = np.clip(middle + half * latent / 3, lo, hi)  # three standard deviations fill the bounds
+    if getattr(model, "_log_link", None) is not None:
+        y = np.maximum(y, 1e-3 * np.abs(hi))
+    return y[:, 0] if y.shape[1] == 1 else y
+
 
 LEAST, MOST_EPSILON = 2.0**-7, 2.0**7
 
@@ -76,7 +260,7 @@ def find_budget(
     n_repeats = check_count(n_repeats, "n_repeats", low=3, high=10_000)
     model = clone(estimator)
     searched = isinstance(model, PrivateSearchCV)
-    part = _budget_of_run.budgeted_part(model.estimator if searched else model)
+    part = _runs.budgeted_part(model.estimator if searched else model)
     signal = check_real(signal, "signal", low=0.0, high=1.0)
     target = check_real(target, "target", high=1.0, closed="right")
     owner = model if searched else part

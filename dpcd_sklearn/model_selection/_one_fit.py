@@ -17,7 +17,7 @@ from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
 from ..plan._shrinkage import ENTRIES
 from ..utils._warnings import warn
-from . import _budget_of_run, _candidates
+from . import _candidates, _runs
 from ._candidates import key_of
 from ._designs import take_columns, union_of
 from ._search_plan import follows_defaults
@@ -113,7 +113,7 @@ def _of_columns(search, asked, candidates, models, shape):
 
 def _is_planned(model, sizes):
     try:
-        _budget_of_run.planned_event(model, sizes)
+        _runs.planned_event(model, sizes)
     except (TypeError, ValueError):
         return False
     return True
@@ -121,7 +121,7 @@ def _is_planned(model, sizes):
 
 def _charged(search, asked, model):
     """A model with the whole budget, which charges the accountant of the search."""
-    part, budget = _budget_of_run.budgeted_part(model), asked.budget
+    part, budget = _runs.budgeted_part(model), asked.budget
     part.set_params(epsilon=budget.epsilon, delta=budget.delta, accountant=search.accountant)
     if asked.tape is not None:
         _candidates.put_on_tape(model, asked.tape)
@@ -159,10 +159,10 @@ def _nearest(search, asked, candidates, models, sizes):
     TypeError, ValueError
         If a candidate could not be fitted.
     """
-    events = [_budget_of_run.planned_event(_charged(search, asked, one), sizes) for one in models]
+    events = [_runs.planned_event(_charged(search, asked, one), sizes) for one in models]
     try:
         given = _candidates.candidate(search.estimator, {})
-        own = _budget_of_run.planned_event(_charged(search, asked, given), sizes)
+        own = _runs.planned_event(_charged(search, asked, given), sizes)
     except (TypeError, ValueError):  # it could be that only candidates are complete
         own = None
     stated = search.estimator.get_params()

@@ -32,7 +32,7 @@ from ..utils._public import MOST, check_count
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ..utils._warnings import silence, warn
-from . import _budget_of_run, _candidates, _runs
+from . import _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import (
     asked_of,
@@ -258,7 +258,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_count(n_samples, "n_samples", high=MOST)
         asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
         if (fit := one_fit_of(self, asked, shape)) is not None:
-            return _budget_of_run.planned_event(fit.model, (n_samples, *shape))
+            return _runs.planned_event(fit.model, (n_samples, *shape))
         if (first := first_release(self, asked, shape)) is not None:
             return first.planned_event((n_samples, *shape))
         return planned(self, asked, shape).event
@@ -296,10 +296,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         X, y = checked_records(self.estimator, X, y)
         X, y, n_samples, ids = self._persons(X, y, groups)
         asked = asked_of(self, n_samples)
-        columns = _budget_of_run.columns_of(self.estimator, X)
+        columns = _runs.columns_of(self.estimator, X)
         shape = columns, 1, may_be_sparse(X)
         if (fit := one_fit_of(self, asked, shape)) is not None:
-            _budget_of_run.planned_event(fit.model, (n_samples, *shape))  # refuses leaks
+            _runs.planned_event(fit.model, (n_samples, *shape))  # refuses leaks
             warn_of_no_comparison(fit)
             return self._fit_once(fit, X, y)
         if (first := first_release(self, asked, shape)) is not None:
@@ -347,7 +347,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if fit.why is not None and len(self.cv_results_["params"]) == 1:
             self.best_score_ = math.nan
             self.cv_results_["mean_test_score"][:] = math.nan
-        part = _budget_of_run.budgeted_part(model)
+        part = _runs.budgeted_part(model)
         self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
         return self._set_event(part.privacy_event_, part.privacy_spent_, X)
 
@@ -360,7 +360,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _persons(self, X, y, groups):
         """Records, the number of persons, and the id of each record; of records None."""
-        part = _budget_of_run.budgeted_part(self.estimator)
+        part = _runs.budgeted_part(self.estimator)
         unit = getattr(part, "neighboring", "replace_one")
         if (groups := ids_of(unit, groups)) is not None and relation_of(unit)[1] is None:
             ids, persons = persons_of(groups, len(y))
@@ -371,7 +371,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _refuse_partitions(self, *records):
         """Runs split records by rows, in one machine: of partitions each of them would fail."""
-        model = last_step(_budget_of_run.budgeted_part(self.estimator))
+        model = last_step(_runs.budgeted_part(self.estimator))
         of_dask = hasattr(model, "to_local")
         if of_dask or any(hasattr(one, "__dask_graph__") for one in records):
             found = f"{type(model).__name__} of dpcd_sklearn.dask" if of_dask else "a collection"
@@ -407,7 +407,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             if plan.tape is not None:
                 _candidates.put_on_tape(model, plan.tape)
             sizes = (n_records, *plan.shape)
-            _budget_of_run.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
+            _runs.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
         except Exception:  # an error would tell of a run that did not win
             return None
         return model

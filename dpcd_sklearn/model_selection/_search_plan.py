@@ -15,10 +15,10 @@ from ..pipeline._budget_of_step import last_step
 from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
+from ..privacy.accounting._joint import search_fit_event
 from ..privacy.accounting._promise import Budget, promised
-from ..privacy.accounting._search_event import search_fit_event
 from ..privacy.accounting._tuning import TRIED, missed
-from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._cells import read_labels
@@ -26,7 +26,7 @@ from ..utils._input import check_finite_target, read_input, without_duplicates
 from ..utils._persons import relation_of
 from ..utils._public import check_real
 from ..utils._warnings import warn
-from . import _budget_of_run, _candidates, _runs
+from . import _candidates, _runs
 from ._splits import Slots, slots_of
 
 
@@ -121,7 +121,7 @@ def asked_of(search, n_samples):
     ):
         raise ValueError(f"n_jobs must be None or an integer but 0, got {search.n_jobs!r}")
     epsilon = check_real(search.epsilon, "epsilon", low=0, high=1e6, closed="right")
-    part = _budget_of_run.budgeted_part(search.estimator)
+    part = _runs.budgeted_part(search.estimator)
     _candidates.refuse_accountants(search.estimator)
     grids = _candidates.check_distributions(search.param_distributions)
     neighboring = getattr(part, "neighboring", "replace_one")
@@ -184,14 +184,14 @@ def planned(search, asked, shape):
     fits = [(model, (n, *shape)) for n in {*slots.n_train} for model in prototypes]
     fits += [(model, (budget.n, *shape)) for model in refits]
     # the first that is not Gaussian decides; all are planned below, with the budget of a run
-    gaussian = all(gdp_squared(_budget_of_run.planned_event(*fit)) is not None for fit in fits)
+    gaussian = all(gdp_squared(_runs.planned_event(*fit)) is not None for fit in fits)
     facts = budget, law, mean
     event, release = search_fit_event(
         *facts, _n_met(slots, budget, gaussian), gaussian, int(search.refit)
     )
     try:
         mu = _give_budgets(prototypes, refits, release, budget, sizes)
-    except _budget_of_run.OfSeveralKindsError:  # with the budget of a run a fit makes choices
+    except _runs.OfSeveralKindsError:  # with the budget of a run a fit makes choices
         n_met = _n_met(slots, budget, False)
         event, release = search_fit_event(*facts, n_met, False, int(search.refit))
         mu = _give_budgets(prototypes, refits, release, budget, sizes)
@@ -231,11 +231,11 @@ def _give_budgets(prototypes, refits, release, budget, sizes):
     """Give all candidates the budget of a run; return the μ of the last."""
     mu = math.inf
     for model in prototypes:
-        mu = _budget_of_run.give_budget(model, release, budget, sizes, mu)
+        mu = _runs.give_budget(model, release, budget, sizes, mu)
     for model in refits:
         try:
-            _budget_of_run.give_budget(model, release, budget, (budget.n, *sizes[1:]), mu)
-        except _budget_of_run.OfSeveralKindsError:
+            _runs.give_budget(model, release, budget, (budget.n, *sizes[1:]), mu)
+        except _runs.OfSeveralKindsError:
             raise
         except ValueError as error:
             raise ValueError(
@@ -271,7 +271,7 @@ def refuse_what_runs_refuse(plan, X, y, ids):
     refusals = []
     for prototype in plan.prototypes:
         model = _runs.with_ids(clone(prototype), ids)
-        part = _budget_of_run.budgeted_part(model)
+        part = _runs.budgeted_part(model)
         try:
             # steps before the model may map records in place
             return fit_up_to_charge(model, part, deepcopy(X) if hasattr(model, "steps") else X, y)
@@ -318,7 +318,7 @@ def _prototypes(estimator, grids, budget, n_records, n_public, coins):
     for params in _candidates.prototypes(grids, coins):
         model = _candidates.candidate(estimator, params)
         set_n_public(model, n_records, n_public)
-        _budget_of_run.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
+        _runs.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
         found.append(model)
     return found
 
@@ -329,4 +329,4 @@ def set_n_public(model, n_records, n_public):
     It is the expected size of a slot of coins.
     """
     if n_public is not None:
-        _budget_of_run.budgeted_part(model).set_params(n_public=n_records)
+        _runs.budgeted_part(model).set_params(n_public=n_records)

@@ -17,10 +17,10 @@ from ..plan._found_scales import FoundScales
 from ..privacy.accounting._joint import joined, joint_budgets
 from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._prepaid import Prepaid
-from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..utils._warnings import held_back, repeat, silence
-from ._budget_of_run import planned_event
 from ._candidates import candidate, put_on_tape
+from ._runs import planned_event
 
 _NAME = "search"  # of the step that is one
 _RELEASED = (

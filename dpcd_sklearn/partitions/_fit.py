@@ -23,9 +23,9 @@ class _Look(NamedTuple):
     ticket: str
     reader: object
 
-    def __call__(self, number, X, y, sample_weight=None):
+    def __call__(self, number, X, y, sample_weight=None, groups=None):
         try:
-            found = Partition(self.reader, number, X, y, sample_weight).facts
+            found = Partition(self.reader, number, X, y, sample_weight, groups).facts
         except (TypeError, ValueError) as error:
             found = error
         return _Found(self.ticket, number, found, public_bits())
@@ -41,12 +41,13 @@ class _Answer(NamedTuple):
     changes: list
     question: tuple
 
-    def __call__(self, number, X, y, sample_weight=None):
-        partition = Partition(self.reader, number, X, y, sample_weight)
+    def __call__(self, number, X, y, sample_weight=None, groups=None):
+        partition = Partition(self.reader, number, X, y, sample_weight, groups)
         facts, answer = partition.facts, None
-        if facts.n_samples:
+        if facts.n_samples > len(self.place_of.elsewhere.get(number, ())):
             answer = partition.answer(*self[2:])
-        return _Found(self.ticket, number, facts, (answer, partition.check_sums()))
+        found = answer, partition.check_sums()
+        return _Found(self.ticket, number, facts._replace(ids=None), found)
 
 
 class _Forgetful(Holders):
@@ -111,12 +112,17 @@ def fit_partitions(model, run):
     model : estimator
         One of this package.
     run : callable
-        ``run(task)`` calls ``task(number, X, y, sample_weight=None)`` for each partition, wherever
-        it lies, and returns the list of what it gave, in any order, each partition exactly once: a
-        record that counts twice is not covered. Partitions are numbered from 0 without gaps, and a
-        number stands for the same records in every task. A task is pickled by value; it remembers
-        nothing, so an update of "cd", "gcd", "skgd" makes margins anew from all moves so far:
-        "newton", and ``SGD(sampling_rate=1)``, state the iterate and don't.
+        ``run(task)`` calls ``task(number, X, y, sample_weight=None, groups=None)`` for each
+        partition, wherever it lies, and returns the list of what it gave, in any order, each
+        partition exactly once: a record that counts twice is not covered. Partitions are numbered
+        from 0 without gaps, and a number stands for the same records in every task. A task is
+        pickled by value; it remembers nothing, so an update of "cd", "gcd", "skgd" makes margins
+        anew from all moves so far: "newton", and ``SGD(sampling_rate=1)``, state the iterate and
+        don't.
+
+        Under ``Persons()`` each partition has the ids of its records as `groups`. Divide records by
+        id: of a person in several partitions only the records in the first one count. No error says
+        so, since where a person's records lie is secret. Ids travel back once, for validation.
 
     Returns
     -------

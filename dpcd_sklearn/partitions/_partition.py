@@ -11,14 +11,19 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..linear_model._records_by_person import RecordsByPerson
 from ..linear_model._records_in_memory import RecordsInMemory
 from ..privacy.sums._remote_place import Part
 from ..utils._compat import check_sample_weight, num_samples
 from ..utils._input import read_input
+from ..utils._persons import hashes_of_ids, ids_of, relation_of
 
 
 class PartitionFacts(NamedTuple):
-    """Facts that validation publishes of a partition, as a fit in one place does of all records."""
+    """Facts that validation publishes of a partition, as a fit in one place does of all records.
+
+    Ids, where they are the unit, are as secret as the records; `n_samples` counts persons then.
+    """
 
     n_samples: int
     n_features: int
@@ -27,10 +32,18 @@ class PartitionFacts(NamedTuple):
     columns: tuple | None
     labels: np.ndarray  # of a classifier without stated classes; of a regressor the dtype alone
     weighs: bool  # whether any weight is positive
+    ids: list | None = None  # of its persons
+
+    @property
+    def kind_of_ids(self):
+        """Integers or strings, of which ids of one partition are one kind; None of no ids."""
+        return ("strings" if isinstance(self.ids[0], str) else "integers") if self.ids else None
 
     def differing(self, other):
         """The name of a fact that is not the other's, or None."""
         for name, own, there in zip(self._fields, self, other, strict=True):
+            if name == "ids" and there is None:  # they travel once, and check sums are of them, too
+                continue
             if name != "labels" and own != there:
                 return name
         alike = self.labels.dtype == other.labels.dtype
@@ -52,9 +65,12 @@ class PlaceOf(NamedTuple):
     k: int | None = None
     in_columns: bool = False
     along: tuple | None = None
+    elsewhere: dict = {}  # by the number of a partition, ids of persons whom another one has
 
-    def open(self, records):
-        """The place of records that are at hand."""
+    def open(self, records, number):
+        """The place of the records of a partition, which are at hand."""
+        if number in self.elsewhere:
+            records = records.without(self.elsewhere[number])
         place = getattr(records, self.how)(*self.public)
         if self.k is not None:
             place = place.of_output(self.k)
@@ -74,8 +90,8 @@ class Partition:
         The model that is fitted, without its accountant, its randomness and its fitted state.
     number : int
         Which errors name.
-    X, y, sample_weight : arrays, or a part of a data frame
-        `sample_weight` may be None.
+    X, y, sample_weight, groups : arrays, or a part of a data frame
+        `sample_weight` may be None, and so are `groups` where ids are not the unit.
 
     Raises
     ------
@@ -83,10 +99,10 @@ class Partition:
         If they are not what the reader takes; the message quotes no cell.
     """
 
-    def __init__(self, reader, number, X, y, sample_weight=None):
+    def __init__(self, reader, number, X, y, sample_weight=None, groups=None):
         self._reader, self._number, self._part, self._arrays = reader, number, None, []
         try:
-            self._records, self.facts = self._checked(X, y, sample_weight)
+            self._records, self.facts = self._checked(X, y, sample_weight, groups)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             found = kind(f"partition {number}: {error}")
@@ -94,8 +110,14 @@ class Partition:
             return
         raise found  # outside of `except`: no chain of errors
 
-    def _checked(self, X, y, sample_weight):
+    def _checked(self, X, y, sample_weight, groups):
         model, n_samples = self._reader, num_samples(X)
+        groups = ids_of(model.neighboring, groups)
+        if groups is not None and relation_of(model.neighboring)[1] is not None:
+            raise ValueError(
+                "groups in partitions are for neighboring=Persons(); with Persons(k), where k is a "
+                "promise about all partitions together, leave groups out"
+            )
         rows = [num_samples(array) for array in (y, sample_weight) if array is not None]
         if rows != [n_samples] * len(rows):
             raise ValueError(f"X has {n_samples} rows, y and sample_weight have {rows}")
@@ -121,7 +143,11 @@ class Partition:
             labels,
             weights is None or bool(weights.any()),
         )
-        return RecordsInMemory(model, X, y, weights), facts
+        if groups is None:
+            return RecordsInMemory(model, X, y, weights), facts
+        records = RecordsByPerson(model, X, y, weights).of_persons(groups)
+        self._arrays.append(hashes_of_ids(records.ids)[records.persons])
+        return records, facts._replace(n_samples=len(records.ids), ids=records.ids.tolist())
 
     def check_sums(self):
         """Numbers that other records hardly have; as secret as they are, and only compared."""
@@ -139,7 +165,7 @@ class Partition:
             if place_of is not None:
                 if place_of.classes is not None:
                     self._reader.classes_ = place_of.classes
-                self._part = Part(place_of.open(self._records))
+                self._part = Part(place_of.open(self._records, self._number))
             name, *arguments = question
             if name == "sums" and arguments[0].rows is not None:
                 rows = arguments[0].rows[self._number]

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..linear_model._records_by_person import refuse_nobody
 from ..linear_model._records_in_memory import RecordsOfAFit
 from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
@@ -89,7 +90,7 @@ class PartitionedRecords(RecordsOfAFit):
     """
 
     def __init__(self, model, holders):
-        self._holders, self._places = holders, []
+        self._holders, self._places, self._by_id = holders, [], refuse_nobody(model)
         found, bits = holders.look(_reader_of(model))
         for one in found:
             if isinstance(one, Exception):
@@ -110,7 +111,9 @@ class PartitionedRecords(RecordsOfAFit):
                 "sample_weight is zero for every record; at least one must be positive"
             )
         first = facts[0]
-        self._sizes = [one.n_samples for one in facts]
+        sizes, self._elsewhere = self._at_home(facts)
+        self._numbers = [number for number, size in sizes.items() if size]
+        self._sizes = [sizes[number] for number in self._numbers]
         self.shape = sum(self._sizes), first.n_features
         self.dtype, self.sparse = np.dtype(first.dtype), first.sparse
         if self.shape[0] > 2**53:
@@ -119,9 +122,24 @@ class PartitionedRecords(RecordsOfAFit):
         _, self.n_outputs = model._encode_labels(np.concatenate([f.labels for f in facts]), None)
         self._classes = getattr(model, "classes_", None)
 
+    def _at_home(self, facts):
+        """How many records or persons each partition counts, and ids that another one counts.
+
+        Of a person in several partitions the first one counts, which this person's records alone
+        decide: it has one vector in the sums, and those of others are where they were.
+        """
+        facts = dict(zip(self._numbers, facts, strict=True))
+        home, elsewhere = {}, {}
+        for number, one in facts.items():
+            others = [id_ for id_ in one.ids or () if home.setdefault(id_, number) != number]
+            if others:
+                elsewhere[number] = others
+        counts = {n: one.n_samples - len(elsewhere.get(n, ())) for n, one in facts.items()}
+        return counts, elsewhere
+
     def _refuse_strangers(self, facts):
         """Partitions must be alike in what a fit in one place has one of."""
-        for name in ("n_features", "dtype", "sparse", "columns"):
+        for name in ("n_features", "dtype", "sparse", "columns", "kind_of_ids"):
             of_first = getattr(facts[0], name)
             for number, one in zip(self._numbers, facts, strict=True):
                 if getattr(one, name) != of_first:
@@ -162,13 +180,14 @@ class PartitionedRecords(RecordsOfAFit):
 
     def _place(self, place_of):
         holders, numbers, sizes = self._holders, self._numbers, self._sizes
+        place_of = place_of._replace(elsewhere=self._elsewhere)
 
         def ask(dialogue, question):  # without self: records end with the fit, uncollected
             return holders.ask(place_of, dialogue, _in_parts(question, numbers, sizes), numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
         shape = self.shape if place_of.along is None else (self.shape[0], 1)
-        self._places.append(RemotePlace(ask, *shape, n_targets))
+        self._places.append(RemotePlace(ask, *shape, n_targets, self._by_id))
         return self._places[-1]
 
 

@@ -1,11 +1,10 @@
 """Penalties, and constraint sets of all coefficients. A new one is one file, one line."""
 
-from ._balls import L1Ball, L2Ball
 from ._box import BoxPenalty
 from ._elastic_net import ElasticNet
 from ._group_lasso import GroupLassoPenalty
 from ._penalty import Rule
-from ._stated import Box, GroupLasso, Monotonic, StatedPenalty
+from ._stated import Box, GroupLasso, L1Ball, L2Ball, Monotonic, StatedPenalty
 
 KINDS = (ElasticNet, BoxPenalty, GroupLassoPenalty)
 PENALTIES = {word: penalty for penalty in KINDS for word in penalty.words}

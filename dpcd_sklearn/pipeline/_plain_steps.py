@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..preprocessing import DPOneHotEncoder, DPSimpleImputer
-from ..preprocessing._bounded_map import BoundedMap
+from ..preprocessing._bounds_scaler import BoundedMap
 from ..utils._compat import available_if
 from ._budget_of_step import is_private
 

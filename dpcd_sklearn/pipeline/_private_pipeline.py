@@ -96,8 +96,9 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         Share of μ² of each private step; they sum to one. Public.
     told_ : dict {step name: dict}
         Parameters that a step was given because steps before it made them public: `feature_bounds`,
-        `row_norm_bound`. Public. Columns that an encoder leaves unused have bounds of one point
-        besides, in the `feature_bounds_` of the model.
+        `row_norm_bound`. Public. Columns that an encoder leaves unused, and those of infrequent
+        categories that its released counts leave no records to, have bounds of one point besides,
+        in the `feature_bounds_` of the model, and the coefficient 0.
     named_steps, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's Pipeline.
 

@@ -37,8 +37,7 @@ from ..preprocessing import (
     RowNormClipper,
 )
 from ..preprocessing._quantile_transformer import NORMAL_BOUND
-from ..privacy.ledger._rehearsal import looks_at_rows
-from ..privacy.ledger._unpaid import fit_up_to_charge
+from ..privacy.ledger._rehearsal import fit_up_to_charge, looks_at_rows
 from ..privacy.sums._categories import category_of
 from ..utils._compat import safe_indexing
 from ..utils._input import refuse_broken, refuse_repeated_names, reworded
@@ -257,11 +256,12 @@ def _after_bounds_scaler(step, before, n_features):
 
 
 def _after_indicators(step, before, n_features):
-    """Each column of categories becomes a one at most; unused columns are zero."""
+    """Each column of categories becomes a one at most; columns without records are zero."""
     norm = math.sqrt(before.n_features) if before.n_features else None
     facts = replace(_within(n_features, 0.0, 1.0), row_norm=norm, fills_bounds=True)
-    if len(getattr(step, "is_unused_", ())) == n_features:
-        facts.bounds[1][step.is_unused_] = 0.0
+    without = getattr(step, "_has_no_records", ())  # of an encoder that is fitted
+    if len(without) == n_features:
+        facts.bounds[1][without] = 0.0
     return facts
 
 

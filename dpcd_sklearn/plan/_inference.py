@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ..loops._covariance import SAFE_JACOBIAN, inference_of, normal_square
 from ..privacy.accounting._calibration import moments_event
+from ..privacy.mechanisms._curvature import MomentOracle, MomentUnits
 from ..privacy.mechanisms._curvature_units import matrix_sensitivity
-from ..privacy.mechanisms._gradient_moments import MomentOracle, MomentUnits
 from ._release import Release
 
 

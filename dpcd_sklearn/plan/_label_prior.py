@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..privacy.mechanisms._counts import CountOracle, CountUnits
+from ..privacy.mechanisms._cell_sums import CountOracle, CountUnits
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale

@@ -15,7 +15,7 @@ released in the tail is one: the a at which both are equal is how far margins ar
 import numpy as np
 from scipy.special import softmax
 
-from ..loops._margins import normal_margins, of_two_classes
+from ..loops._problem import normal_margins, of_two_classes
 
 _LEAST = 0.02
 _N_HALVINGS = 12

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..exceptions import UnknownScaleWarning
-from ..privacy.mechanisms._counts import CountUnits, OutsideOracle
+from ..privacy.mechanisms._cell_sums import CountUnits, OutsideOracle
 from ..utils._warnings import warn
 from ._release import Release
 

@@ -114,7 +114,7 @@ class Request:
     warm_start: bool
     class_weight: dict | None
     tol: float
-    n_threads: int
+    n_threads: int | None
     # what it may cost
     budget: Budget
     # public facts

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..privacy.mechanisms._mean_squares import edges_of_cells
+from ..privacy.mechanisms._cell_sums import edges_of_cells
 from ..privacy.mechanisms._quantiles import N_DOUBLINGS, REACHES
 from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
 

@@ -8,7 +8,7 @@ times too wide, have an R² of .90 by DP-CD with means, .88 without, .71 by boun
 
 import numpy as np
 
-from ..privacy.mechanisms._mean_squares import (
+from ..privacy.mechanisms._cell_sums import (
     MOST_COLUMNS,
     SmoothnessOracle,
     SmoothnessUnits,

@@ -23,7 +23,7 @@ from operator import attrgetter
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ..loops._margins import shares_of_bound
+from ..loops._problem import shares_of_bound
 from ..loops._quadratic import minimise
 from ..penalties import PENALTIES
 

@@ -1,8 +1,7 @@
 """Preprocessing whose cost in privacy is known: nothing, or what it charges."""
 
 from ._bounds_scaler import BoundsScaler
-from ._one_hot_encoder import DPOneHotEncoder
-from ._ordinal_encoder import DPOrdinalEncoder
+from ._one_hot_encoder import DPOneHotEncoder, DPOrdinalEncoder
 from ._pca import DPPCA
 from ._piecewise_exponential import PiecewiseExponential
 from ._quantile_transformer import DPQuantileTransformer

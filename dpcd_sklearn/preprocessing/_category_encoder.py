@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._table_events import partition_event
-from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
+from ..privacy.accounting._joint import partition_event
+from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import relation_of
@@ -241,6 +241,7 @@ class CategoryEncoder(PrivateTransformer):
     def _keep(self, stated, found, n_normalizer):
         """Keep what is released; of what was found only the most frequent, as many as may be."""
         self._categories, self._room, self.category_counts_ = [], [], []
+        self._n_normalizer = n_normalizer
         for j, given in enumerate(stated):
             counts, room = None, self.max_categories - self._has_infrequent
             if given is None:

@@ -11,13 +11,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.mechanisms._second_moments import SecondMomentOracle, SecondMomentUnits
+from ..privacy.mechanisms._tables import SecondMomentOracle, SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Column
-from ._bounded_map import CHECKS
+from ._bounds_scaler import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
 
 # Rows of numbers within bounds are seldom longer than this share of the longest that is possible.

@@ -12,7 +12,7 @@ from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._records import canonical
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Auto, Seed
-from ._quantile_step import QuantileStep
+from ._quantile_transformer import QuantileStep
 
 
 class DPRobustScaler(QuantileStep):

@@ -12,16 +12,16 @@ from ..plan._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
-from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
-from ..privacy.mechanisms._top_columns import ColumnOracle, ColumnUnits
+from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
+from ..privacy.mechanisms._tables import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Column
-from ._bounded_map import CHECKS
+from ._bounds_scaler import CHECKS
+from ._columns import read_target, stated_bounds, stated_classes
 from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
-from ._stated_target import read_target, stated_bounds, stated_classes
 
 _SHARE_OF_MEAN = 0.05  # of μ²
 _USUAL_WIDTH = 10

@@ -12,10 +12,10 @@ from ..plan._release import own_key
 from ..plan._scale_choices import find_medians, find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._table_events import partition_event
-from ..privacy.mechanisms._partitions import PartitionOracle, PartitionUnits
-from ..privacy.mechanisms._present_means import PresentOracle, PresentUnits
+from ..privacy.accounting._joint import partition_event
+from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
 from ..privacy.sums._present_place import PresentPlace

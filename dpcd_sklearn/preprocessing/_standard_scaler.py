@@ -14,7 +14,7 @@ from ..privacy.sums._place import LocalPlace
 from ..utils._compat import fit_context
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Auto, Column, Seed
-from ._bounded_map import CHECKS, BoundedMap
+from ._bounds_scaler import CHECKS, BoundedMap
 from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records, lacks_evidence
 
 

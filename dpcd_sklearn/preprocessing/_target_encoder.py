@@ -9,18 +9,15 @@ import numpy as np
 from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._joint import joint_budgets
-from ..privacy.accounting._table_events import partition_event
-from ..privacy.mechanisms._partitions import PartitionUnits
-from ..privacy.mechanisms._target_sums import TargetOracle, TargetUnits
+from ..privacy.accounting._joint import joint_budgets, partition_event
+from ..privacy.mechanisms._tables import PartitionUnits, TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions, fit_context
 from ..utils._persons import ids_of, persons_of, read_of_each, relation_of
 from ..utils._typing import ArrayLike, Column
 from ._category_encoder import CategoryEncoder
-from ._columns import columns_of, each_once, names_of
-from ._stated_target import read_target, stated_bounds, stated_classes
+from ._columns import columns_of, each_once, names_of, read_target, stated_bounds, stated_classes
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 _MOST_SUMS = 2**26  # half a gigabyte

@@ -1,14 +1,10 @@
-"""Random sets of coordinates. A new one is one new file and one line here.
+"""Random sets of coordinates. A new one is one class and one line here.
 
 A sampling is public: it depends on n_features and public facts only, and a block that was drawn
 shows in the released iterates, so it amplifies no privacy and needs no secret randomness.
 """
 
-from ._block import BlockSampling
-from ._full import FullSampling
-from ._nice import NiceSampling
-from ._sampling import Sampling
-from ._single import SingleSampling
+from ._samplings import BlockSampling, FullSampling, NiceSampling, Sampling, SingleSampling
 
 SAMPLINGS = {
     sampling.name: sampling

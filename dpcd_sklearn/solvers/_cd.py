@@ -7,8 +7,7 @@ from ..plan._solver import INNER, Solver, parameters_of
 from ..samplings import SingleSampling
 from ..utils._compat import StrOptions
 from ..utils._typing import Auto
-from ._coordinates import DrawnPlan
-from ._descent_recipe import between
+from ._descent_recipe import DrawnPlan, between
 
 
 def coordinate_recipe(signal):

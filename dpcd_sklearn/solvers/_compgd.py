@@ -8,8 +8,7 @@ from ..loops import _compgd
 from ..plan._solver import COUNT_OR_NONE, DECAY, RATE, WEIGHTED, Solver, parameters_of
 from ..plan._solver_plan import SINGLE_OUTPUT
 from ..utils._typing import Auto
-from ._descent_recipe import between
-from ._gradients import GradientPlan
+from ._descent_recipe import GradientPlan, between
 
 
 def compressed_recipe(signal, share):

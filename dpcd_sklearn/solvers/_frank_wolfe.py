@@ -11,8 +11,7 @@ from ..plan._solver import Solver
 from ..plan._solver_plan import SINGLE_OUTPUT
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
-from ._coordinates import CoordinatePlan
-from ._descent_recipe import between
+from ._descent_recipe import CoordinatePlan, between
 
 
 def vertex_recipe(signal):

@@ -11,8 +11,7 @@ from ..plan._solver import COUNT_OR_NONE, INNER, SHARE, Solver, parameters_of
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
 from ..utils._typing import Auto
-from ._coordinates import CoordinatePlan
-from ._descent_recipe import between
+from ._descent_recipe import CoordinatePlan, between
 
 
 def greedy_recipe(signal, bounded_curvature):

@@ -6,8 +6,7 @@ from ..loops import _sgd
 from ..penalties import PENALTIES
 from ..plan._solver import DECAY, MOMENTUM, RATE, WEIGHTED, Solver, parameters_of
 from ..utils._typing import Auto
-from ._descent_recipe import between, descent_recipe, noiseless_descent_recipe
-from ._gradients import GradientPlan
+from ._descent_recipe import GradientPlan, between, descent_recipe, noiseless_descent_recipe
 
 # Clips of persons by their ids over those of records, in regressions. For 1,000 and 4,000 persons
 # of 1, 10, a geometric or a Zipf number of simulated records errors fall by 5 to 12 % at epsilon=1

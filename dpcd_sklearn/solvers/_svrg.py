@@ -8,8 +8,7 @@ from ..penalties import PENALTIES
 from ..plan._solver import COUNT_OR_NONE, DECAY, RATE, WEIGHTED, Solver, parameters_of
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..utils._typing import Auto
-from ._descent_recipe import between
-from ._gradients import GradientPlan
+from ._descent_recipe import GradientPlan, between
 
 
 def variance_reduced_recipe(signal, rate):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ..privacy.mechanisms._partitions import NamedCounts
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
@@ -17,7 +16,7 @@ from ..privacy.mechanisms._questions import (
     MeanGradient,
     NoNoise,
 )
-from ..privacy.mechanisms._top_columns import ColumnChoices
+from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
 from ..privacy.noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome

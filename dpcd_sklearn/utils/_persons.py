@@ -254,6 +254,12 @@ _AT_ONCE = 4096  # rows of which the columns stay in the cache
 
 def _mix_rows(found, table):
     """Let the cells of a table follow in the hashes of its rows, in place."""
+    if issparse(table):  # by the values that are not zero, whether or not zeros are stored
+        table = table.tocsr()
+        cells = _mixed(_hashes(table.data) + table.indices.astype(np.uint64) * _ODD)
+        sums = np.cumsum(np.append(np.uint64(0), np.where(table.data != 0, cells, np.uint64(0))))
+        found[:] = _mixed(found * _ODD + sums[table.indptr[1:]] - sums[table.indptr[:-1]])
+        return
     is_plain = type(table) is np.ndarray and table.ndim == 2 and table.dtype.isnative
     if not (is_plain and table.dtype.kind in "iuf" and table.dtype.itemsize == 8):
         for column in _columns(table):
@@ -266,8 +272,6 @@ def _mix_rows(found, table):
 
 
 def _columns(table):
-    if issparse(table):
-        raise ValueError("groups need X as an array: sparse records have no sums by person")
     if isinstance(table, list):
         return table
     if len(np.shape(table)) < 2:

@@ -96,12 +96,14 @@ def refusal_of_table(X, words, dates, model):
     if others:
         groups.append(("make_pipeline(DPSimpleImputer(), DPStandardScaler())", others))
     text += (
+        "State the categories that are public, DPOneHotEncoder(categories={column: [...]}), and "
+        "bounds, BoundsScaler instead of DPStandardScaler: they cost nothing, and gain most "
+        "where records are few. "
         f"Encode {'words' if dates or days else 'them'}, and fill what is missing, by steps that "
         "share the budget, as dpcd_sklearn.compose.private_table_model(X) writes them:\n\n"
         f"{written(groups, f'{model}()')}\n"
     )
     return text + (
-        "Categories and bounds that are public may be stated to them, and cost nothing then: "
-        "DPOneHotEncoder(categories=[...]), BoundsScaler. What other steps learn from the records, "
-        "levels, means or medians, is outside of the guarantee"
+        "What other steps learn from the records, levels, means or medians, is outside of the "
+        "guarantee"
     )

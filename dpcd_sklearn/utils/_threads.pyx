@@ -1,4 +1,4 @@
-"""How many threads a fit may use."""
+"""How many threads a fit may use, and the one place that shares rows among them."""
 
 import os
 import threading
@@ -7,6 +7,10 @@ from functools import cache
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
+
+from cython.parallel cimport prange
+
+from ._interrupts cimport Interrupts
 
 
 cdef extern from "_openmp.h":
@@ -32,14 +36,45 @@ def most_threads():
 def effective_n_threads(n_threads):
     """At most `n_threads`, and never more than there is room for.
 
-    One in a forked process, where OpenMP may hang, and in joblib's worker threads, which are as
-    many as the processors already. joblib's worker processes are told their share through OpenMP.
+    None stands for all that there is room for in the main thread, and for one in others. One in a
+    forked process, where OpenMP may hang, and in joblib's worker threads, which are as many as the
+    processors already. joblib's worker processes are told their share through OpenMP.
     """
     nested = get_active_backend()[0].nesting_level
     in_worker_thread = threading.current_thread() is not threading.main_thread()
-    if _FORKED or (nested and in_worker_thread):
+    if _FORKED or (in_worker_thread and (nested or n_threads is None)):
         return 1
-    return min(n_threads, dpcd_most_threads())
+    return dpcd_most_threads() if n_threads is None else min(n_threads, dpcd_most_threads())
+
+
+cdef bint in_shares(Work work, void *of, Py_ssize_t start, Py_ssize_t stop,
+                    Py_ssize_t n_threads) noexcept nogil:
+    """Do the work of rows start, ..., stop - 1, a share in each thread; False if a share failed."""
+    cdef Py_ssize_t t, share = ((stop - start) // n_threads + 16) // 16 * 16
+    cdef int n_failed = 0
+    if n_threads == 1:
+        return work(of, 0, start, stop)
+    for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
+        n_failed += not work(of, t, min(start + t * share, stop),
+                             min(start + (t + 1) * share, stop))
+    return n_failed == 0
+
+
+cdef int over_rows(Work work, void *of, Py_ssize_t n_rows, Py_ssize_t n_columns,
+                   Py_ssize_t n_threads) except -1:
+    """Do the work of all rows, slab after slab, and let a signal interrupt it in between."""
+    cdef Interrupts interrupts = Interrupts()
+    cdef Py_ssize_t start = 0, stop, slab = n_threads * (SLAB // max(1, n_columns) // 16 + 1) * 16
+    cdef bint enough
+    while start < n_rows:
+        interrupts.look()
+        stop = min(start + slab, n_rows)
+        with nogil:
+            enough = in_shares(work, of, start, stop, n_threads)
+        if not enough:
+            raise MemoryError
+        start = stop
+    return 0
 
 
 _BLAS_LOCK = threading.Lock()

@@ -39,8 +39,9 @@ for size in sizes:
     print(f"{size:2} directions: {model.n_iter_} updates, error {np.median(found):.4f}")
 
 # %%
-# Errors of three fits at each number, as shares of what there is to learn. All fifty directions are
-# no dearer than few, since the noise in each is the same; few need more updates, which share it.
+# The errors of three fits for each number of directions, divided by the size of the signal. Fifty
+# directions cost no more than a few: the noise in each is the same, and fewer directions need more
+# updates, which share the budget.
 
 fig, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 for size, found in zip(sizes, gaps, strict=True):

@@ -43,8 +43,8 @@ for size in sizes:
     print(f"{size:2} at once: {model.n_iter_:6} updates, excess error {np.median(found):.4f}")
 
 # %%
-# All at once is best: an update of one coordinate costs as much privacy as one of all. So "full" is
-# the default.
+# Updating all coordinates is best, since an update of one coordinate costs as much privacy as an
+# update of all. So "full" is the default.
 
 fig, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 for size, found in zip(sizes, gaps, strict=True):

@@ -2,15 +2,15 @@
 What bounds are worth
 =====================
 
-Noise hides the largest influence that a record could have, and bounds say how large that is. They
-are public facts, never the minimum and maximum of the records; how good must they be?
+Noise hides the largest influence that a record could have, and bounds limit that influence. They
+are public facts, never the minimum and maximum of the records. How tight must they be?
 """
 
 # %%
 # Bounds of any width
 # -------------------
-# Adults under treatment: ten measures, and a score of how a disease goes on. The bounds are ranges
-# that a clinician would call plausible, then the same made wider about their middle.
+# The records are adults under treatment: ten measurements, and a score of disease progression. The
+# bounds are ranges that a clinician would call plausible, then wider ones with the same middle.
 
 import warnings
 
@@ -43,9 +43,9 @@ def scores(widening, epsilon, **more):
 
 
 # %%
-# Half as wide again costs nothing that could be seen beside the noise, nor does eight times at
-# ε = 3 or 10. With little budget, ε = 1 here, bounds three times too wide lose half of what there
-# was to learn: when in doubt, state bounds generously, but not by magnitudes.
+# Bounds 1.5 times too wide cost less than the noise shows. At ε = 10 even eight times costs
+# nothing; at ε = 3 bounds up to three times too wide do not. At ε = 1 three times too wide loses
+# more than half of the R²: when in doubt, state generous bounds, but not by orders of magnitude.
 
 widths = [1, 1.5, 2, 3, 5, 8]
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -75,8 +75,8 @@ print(f"{len(accountant.entries())} entries: 4 candidates x 3 folds, and the ref
 print(f"accuracy on held-out records: {search.best_estimator_.score(X_test, y_test):.3f}")
 
 # %%
-# The ledger can be read by people. The scores on the folds are not in it: they were computed
-# without noise, and are not to be published.
+# The report lists every fit. The scores on the folds are not in it: they were computed without
+# noise, so do not publish them.
 
 print(accountant.report())
 
@@ -93,8 +93,7 @@ except BudgetExceededError as error:
 print(accountant.spent())
 
 # %%
-# A filter adds up a quantity that grows slower than ε: thirteen fits of ε = 0.5 cost much less than
-# 13 x 0.5.
+# The accountant adds up μ² instead of ε: thirteen fits with ε = 0.5 cost much less than 13 x 0.5.
 
 BudgetDisplay.from_accountant(accountant)
 plt.show()

@@ -2,14 +2,14 @@
 What is released: a picture of noise
 ====================================
 
-A private model is a random one. Here the same digits are fitted four times, at four ε: what is
-seen of the weights of one class is what anybody may know of them.
+A private model is random. Here we fit the same digits with four values of ε, and draw the released
+weights of one class: this is all that anyone can see of them.
 """
 
 # %%
 # Models of one table
 # -------------------
-# Images of ten digits, 64 pixels each between 0 and 16: that is public, and all that is stated.
+# The images show ten digits, with 64 pixels between 0 and 16. We state only these public facts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +34,8 @@ for name, model in models.items():
 # %%
 # The weights of "3", pixel by pixel
 # ----------------------------------
-# The less budget, the more of a picture is noise. It is drawn anew in each fit: speckles of another
-# fit are others, and what all of them share is what the records say.
+# The smaller ε, the more of the picture is noise. Each fit draws fresh noise, so the speckles
+# differ from fit to fit; what all fits share comes from the records.
 
 fig, axes = plt.subplots(1, len(models), figsize=(9, 2.3), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):

@@ -24,8 +24,8 @@ print(found)
 # %%
 # A chart
 # -------
-# The same for three ε. What privacy costs in R² falls like one over the square of the number of
-# records, and half the ε needs twice as many.
+# The same for three values of ε. The loss of R² falls like one over the square of the number of
+# records, and half the ε needs twice as many records.
 
 colours = {0.3: "#D55E00", 1.0: "#0072B2", 3.0: "#009E73"}
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -44,5 +44,5 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Made-up records are kind: independent features that fill their bounds. ``make_data=`` takes
-# harder ones, such as public records of the same kind.
+# Simulated records are easy: independent features that fill their bounds. Pass harder ones as
+# ``make_data=``, such as public records of the same kind.

@@ -2,16 +2,16 @@
 Try to break it: an audit
 =========================
 
-A claim that nobody could refute is worth little. :func:`~dpcd_sklearn.inspection.audit` draws what
+A claim that cannot be tested is worth little. :func:`~dpcd_sklearn.inspection.audit` draws what
 a fit of your shape releases again and again, from records with and without somebody, and guesses.
 """
 
 # %%
 # Release by release
 # ------------------
-# Each kind of release of the fit gets a row: the μ that is claimed, the μ that guesses could show,
-# and with which probability half of the noise would have been noticed. Where bounds are stated,
-# fewer kinds of release are left to be guessed from.
+# Each kind of release of the fit has a row: the claimed μ, the μ that the attack could show, and
+# the probability that the attack would have detected half of the noise. With stated bounds there
+# are fewer kinds of release to attack.
 
 import matplotlib.pyplot as plt
 
@@ -32,8 +32,8 @@ print(result)
 # %%
 # What it can show
 # ----------------
-# A verdict of "passed" says that a fault as large as half of the noise would have been found, with
-# the powers below; it is no proof, which each mechanism has beside its code.
+# "passed" means that the audit would have detected half of the noise, with the power shown below.
+# It is not a proof; each mechanism has one beside its code.
 
 print(result.verdict)
 AuditDisplay(result).plot()

@@ -10,7 +10,7 @@ that of one machine.
 # %%
 # Files
 # -----
-# Made up here, a file for each day.
+# The records are simulated, one file for each day.
 
 import tempfile
 import warnings
@@ -44,7 +44,8 @@ for day in range(6):
 # %%
 # A cluster
 # ---------
-# Of two workers in this process; ``Client("tls://scheduler:8786", security=...)`` has real ones.
+# Two workers in this process; for a real cluster use ``Client("tls://scheduler:8786",
+# security=...)``.
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
 client = Client(cluster)
@@ -55,7 +56,7 @@ print(records.npartitions, "partitions")
 # %%
 # A private fit
 # -------------
-# One entry in the ledger, written before a sum is asked for.
+# The ledger gets one entry, before the workers compute any sum.
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
 PrivacyAccountant(epsilon=2.0, delta=1e-5, path=ledger)  # once
@@ -70,8 +71,8 @@ print(model.predict_proba(X))  # nothing is computed yet
 # %%
 # The same bits
 # -------------
-# With noise that can be drawn again (never for a model that leaves the room) the cluster's model is
-# that of one machine, to the last bit.
+# With reproducible noise (never for a model that you publish) the model of the cluster equals that
+# of one machine, to the last bit.
 
 warnings.simplefilter("ignore", ReproducibleNoiseWarning)
 params = {"classes": [0, 1], "feature_bounds": (-1, 1), "random_state": ReproducibleNoise(0)}

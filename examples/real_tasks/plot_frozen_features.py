@@ -45,8 +45,8 @@ print(f"{end - n_public:,} private images: {source}")
 # %%
 # The network, from public images alone
 # -------------------------------------
-# One hidden layer, and a few passes: it is no good classifier yet, and need not be one. Rows of its
-# activations are scaled to norm 1, which every image obeys by itself; so that is a public bound.
+# One hidden layer and a few passes make a poor classifier, but good features. We scale each row of
+# activations to norm 1, separately for each image, so the norm is a public bound.
 
 network = MLPClassifier((64,), max_iter=12, random_state=0)
 with warnings.catch_warnings():

@@ -29,8 +29,8 @@ print(f"{y.mean():.1%} of them")
 # %%
 # Weights that are stated
 # -----------------------
-# A record's part is clipped after it was weighted, so say that the common class counts less, not
-# that the rare one counts more: weights are at most 1.
+# A record's gradient is clipped after it is weighted, so give the common class a smaller weight
+# instead of a larger one to the rare class: weights are at most 1.
 
 ways = {
     "as they are": None,
@@ -49,8 +49,8 @@ for name, weights in ways.items():
 plain = LogisticRegression().fit(X_train, y_train).predict_proba(X_test)[:, 1]
 
 # %%
-# The weights move the point on the curve, hardly the curve; noise has little to do with it at this
-# size. The dot is where more than a half is said to be rare.
+# The weights move the operating point along the curve, and hardly change the curve. At this size
+# noise matters little. The dots mark a threshold of one half.
 
 fig, ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
 ax.plot(*roc_curve(y_test, plain)[:2], "--", color="#444444", label="no privacy")
@@ -59,7 +59,7 @@ for (name, (curve, recall, alarms)), colour in zip(
 ):
     ax.plot(*curve[:2], color=colour, label=f"ε = 1, {name}")
     ax.plot(alarms, recall, "o", color=colour, markersize=8)
-ax.set(xlabel="false alarms among the common", ylabel="found among the rare")
+ax.set(xlabel="false positive rate", ylabel="true positive rate (rare class)")
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower right")
 plt.show()

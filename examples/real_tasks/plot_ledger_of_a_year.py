@@ -9,8 +9,8 @@ counts them, and says early whether the budget lasts.
 # %%
 # Twelve fits, one file
 # ---------------------
-# Made-up records. Each month has some new ones and most of the old; the ledger protects whoever
-# stays in all twelve.
+# The records are simulated. Each month has some new records and most of the old ones; the ledger
+# protects people who stay for all twelve months.
 
 from tempfile import mkdtemp
 
@@ -46,8 +46,9 @@ for month in range(12):
 print(f"after twelve fits of 0.5: {accountant.spent()}, not {12 * 0.5:g}")
 
 # %%
-# Gaussian releases add up in μ², and not in ε: the line is a root, not a straight one. What is left
-# for one more fit falls with it, and the first fit that is too much is refused before it starts.
+# Gaussian releases add up in μ², not in ε, so the spent ε grows like a square root. The ε that
+# remains for one more fit falls, and the first fit that would exceed it is refused before it
+# starts.
 
 further = 0
 try:
@@ -69,6 +70,6 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The table that goes into the files, its last lines:
+# The last lines of the ledger's report:
 
 print("\n".join(str(accountant.report()).splitlines()[-6:]))

@@ -10,8 +10,8 @@ budget, in six lines.
 # %%
 # A table
 # -------
-# Made up: who answers an offer. Salaries have gaps, towns are many, and one person's town is a name
-# that nobody else has.
+# The simulated table says who answers an offer. Salaries have gaps, there are many towns, and one
+# person lives in a town where nobody else does.
 
 import warnings
 from tempfile import mkdtemp
@@ -101,9 +101,9 @@ print(len(find_leaks(model)), "leaks")
 # %%
 # What was learnt
 # ---------------
-# Towns of few people are infrequent, and nobody learns that there is a farm: a category that one
-# person alone has is named with a probability below a ten-thousandth of δ. The width of the table
-# is public, so columns that found no category stay zero.
+# Towns with few people are "infrequent", and the farm stays secret: a category that only one person
+# has is released with a probability below δ / 10,000. The width of the table is public, so columns
+# without a category stay zero.
 
 encoder = model[0].named_transformers_["dponehotencoder"]
 print(f"named from about {encoder.threshold_:.0f} records on:")
@@ -115,8 +115,8 @@ imputer = model[0].named_transformers_["pipeline"][0]
 print("filled with:", dict(zip(numbers, imputer.statistics_.round().tolist(), strict=True)))
 
 # %%
-# Categories that everybody knows are free: those of contracts, say. Then towns that fewer people
-# live in are found at the same price.
+# Categories that are public cost nothing, such as those of contracts. The encoder then finds
+# smaller towns at the same price.
 
 contracts = {"contract": ["permanent", "fixed-term", "none", None]}
 for stated in ("auto", contracts):

@@ -136,9 +136,9 @@ print(stated.told_["dpridgeskgd"]["feature_bounds"])
 # %%
 # Bounds that nobody knows
 # ------------------------
-# A :class:`~dpcd_sklearn.preprocessing.DPStandardScaler` finds scales in the records, and pays for
-# them: here for the numbers only, since indicators need none. Scaler and model share ε = 1, divided
-# by shares of μ², and together they are one entry of the ledger.
+# A :class:`~dpcd_sklearn.preprocessing.DPStandardScaler` finds the scales of columns privately:
+# here of numbers only, since indicators need none. Scaler and model share ε = 1, divided by shares
+# of μ², and make one entry in the ledger.
 
 found = make_private_pipeline(
     columns(DPStandardScaler()), model, epsilon=1.0, accountant=accountant
@@ -149,7 +149,7 @@ print(found.privacy_event_)
 print(accountant.report())
 
 # %%
-# A forecast costs nothing. Columns that are picked by name need a row to be picked from: any row.
+# Planning costs nothing. Columns chosen by name need a data frame to choose from; any row will do.
 
 print(accountant.cost(found, n_samples=len(X_train), n_features=X_train.head(1)))
 

@@ -11,8 +11,8 @@ them, so the search costs what a fit costs.
 # %%
 # A problem that has something to tune
 # ------------------------------------
-# Of forty features three matter, so a penalty is worth something; which one is best follows the
-# noise, so that no rule of thumb without ``epsilon`` finds it.
+# Three of forty features matter, so a penalty helps. The best strength depends on the noise, so no
+# rule of thumb without ``epsilon`` finds it.
 
 import warnings
 from tempfile import mkdtemp
@@ -36,7 +36,7 @@ model = DPLassoCD(feature_bounds=(-1, 1), target_bounds=(-3, 3))
 alphas = {"alpha": np.geomspace(1e-4, 0.3, 30)}
 
 # %%
-# What it costs is known before: one entry, that of one fit.
+# The cost is known beforehand: one entry in the ledger, the price of one fit.
 
 ledger = f"{mkdtemp()}/records.ledger"  # of real records: a file that stays
 PrivacyAccountant(epsilon=1.0, delta=1e-6, path=ledger)  # once
@@ -54,8 +54,8 @@ print(f"score on held-out records {search.score(X_test, y_test):.3f}")
 print(f"{len(accountant.entries())} entry in the ledger: {accountant.spent()}")
 
 # %%
-# All strengths were released with the fit: their coefficients, and what each is estimated to lose.
-# Three coefficients stay where the others are zero.
+# The fit released the coefficients of all strengths, and an estimate of the loss of each. At the
+# chosen strength three coefficients stay and the others are near zero.
 
 StrengthDisplay.from_estimator(search, max_labels=4)
 

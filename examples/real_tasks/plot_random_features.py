@@ -10,7 +10,7 @@ trained elsewhere, or random waves, as here.
 # %%
 # A problem that no line solves
 # -----------------------------
-# Made-up records: two moons. The range of each coordinate is taken to be public.
+# The simulated records are two moons. We take the range of each coordinate to be public.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,8 +52,8 @@ print(f"waves, no privacy: accuracy {plain.score(waves(X_test), y_test):.3f}")
 # %%
 # Where they draw the border
 # --------------------------
-# With less budget the border follows the noise where records are few; where they are many, it is
-# that of the model without privacy (dashed).
+# At small ε noise decides the border where there are few records. Where there are many, the border
+# is that of the model without privacy (dashed).
 
 across, up = np.meshgrid(np.linspace(-2, 3, 150), np.linspace(-1.5, 2, 120))
 grid = np.column_stack([across.ravel(), up.ravel()])

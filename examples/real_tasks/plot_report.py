@@ -37,26 +37,26 @@ model = DPLogisticGCD(
 # %%
 # The report
 # ----------
-# In a notebook it is shown as a page; ``save`` writes .html, .md, .json or .yaml.
+# A notebook shows it as a page; ``save`` writes .html, .md, .json or .yaml.
 
 report = PrivacyReport(model, vouched_by="the clinic's data officer")
 report.save(folder / "tumours.html")
 print(report.to_markdown().split("## Leaks")[0])
 
 # %%
-# The ledger has one too, of all that was ever charged to it:
+# A report of the ledger lists everything that was charged to it:
 
 print(PrivacyReport(accountant).to_markdown().split("## What is not")[0])
 
 # %%
 # For the registry of deployments
 # -------------------------------
-# Tiers two and three are filled; what only the curator knows is asked for.
+# The report fills tiers two and three. You supply what only the curator knows.
 
 print(report.to_registry_yaml(name="Tumours", data_curators=["The clinic"])[:900], "...")
 
 # %%
-# And a picture, of what was released:
+# A plot of the released coefficients:
 
 CoefficientDisplay.from_estimator(model)
 plt.show()

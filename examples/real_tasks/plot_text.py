@@ -34,8 +34,8 @@ print(messages[:2])
 # %%
 # Hashing, and a bound on rows
 # ----------------------------
-# The vectorizer divides each row by its norm, so ``row_norm_bound=1`` is a public fact. The linter
-# has nothing against it; a ``TfidfVectorizer`` it refuses.
+# The vectorizer divides each row by its norm, so ``row_norm_bound=1`` is a public fact.
+# ``find_leaks`` accepts it, and refuses a ``TfidfVectorizer``.
 
 words = HashingVectorizer(n_features=512, alternate_sign=False)
 print(len(find_leaks(words)), "leaks")

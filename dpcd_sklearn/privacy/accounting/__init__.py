@@ -31,7 +31,6 @@ from ._calibration import (
     sampled_fit_event,
     with_noise,
 )
-from ._cover import cover, residue
 from ._events import (
     CoveredEvent,
     FitEvent,
@@ -42,12 +41,11 @@ from ._events import (
     TuningEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
-from ._joint import joined, joint_budgets
-from ._loss import Loss, composed, of_points, on_grid
+from ._joint import joined, joint_budgets, search_fit_event
+from ._loss import Loss, composed, cover, of_points, on_grid, residue
 from ._persons import of_persons
 from ._promise import Budget
 from ._receipt import Receipt
-from ._search_event import search_fit_event
 from ._spent import PrivacyCost, PrivacySpent
 
 __all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]

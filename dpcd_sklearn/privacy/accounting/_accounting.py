@@ -24,7 +24,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...utils._public import check_count, check_real
-from ._cover import cover
 from ._events import (
     CoveredEvent,
     FitEvent,
@@ -35,9 +34,8 @@ from ._events import (
     TuningEvent,
 )
 from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
-from ._loss import WIDEST, Loss, composed, covered_loss, of_points
-from ._renyi import sampled_gaussian_divergence
-from ._selections import TAIL, choices_loss, is_tractable
+from ._loss import WIDEST, Loss, composed, cover, covered_loss, of_points
+from ._renyi import TAIL, choices_loss, is_tractable, sampled_gaussian_divergence
 from ._tuning import check_law, tuning_loss
 
 # Relative slack that swallows the rounding of the double-precision formulas below.

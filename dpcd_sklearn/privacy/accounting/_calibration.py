@@ -17,8 +17,8 @@ from ._events import (
     SelectionEvent,
     TuningEvent,
 )
-from ._roots import largest_within
-from ._selections import is_tractable
+from ._gaussian_dp import largest_within
+from ._renyi import is_tractable
 
 # One part in 10^12: more than the rounding of the few operations below.
 _UP = 1 + 1e-12

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...utils._persons import unit_of, words_of
 from ...utils._shown import Shown
-from ._dp_event import translated
+from ._spent import translated
 from ._tuning import TRIED, n_candidates_of
 
 

@@ -1,8 +1,7 @@
 """The accountant: one handle to the budget of one data set, wherever it is copied.
 
-What is admitted is decided in ``_filter``, what is kept is kept by ``_ledger``, and ``_forecast``
-says in epsilon what that means; here is the face of them, and the receipts without which no record
-is read.
+``_filter`` decides what is admitted, ``_ledger`` keeps it, and ``_ledger_report`` says in epsilon
+what that means; here is the face of them, and the receipts without which no record is read.
 """
 
 import dataclasses
@@ -17,7 +16,7 @@ from ..accounting._events import FitEvent
 from ..accounting._joint import joined
 from ..accounting._receipt import Receipt
 from ..accounting._spent import PrivacyCost, PrivacySpent
-from . import _filter, _forecast, _locks
+from . import _files, _filter, _ledger_report
 from ._facts import facts_of_charge, signature_of
 from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
@@ -245,7 +244,7 @@ class PrivacyAccountant:
                 break
             first = balance.fresh
         if entry_id is None:
-            raise BudgetExceededError(_forecast.refusal(parameters, balance, event))
+            raise BudgetExceededError(_ledger_report.refusal(parameters, balance, event))
         return Receipt(event, entry_id)
 
     def reserve(
@@ -300,7 +299,7 @@ class PrivacyAccountant:
             If the handle is closed.
         """
         self._check_open()
-        return _forecast.spent(self._ledger.parameters, self._ledger.balance())
+        return _ledger_report.spent(self._ledger.parameters, self._ledger.balance())
 
     def remaining(self) -> float:
         """Report the largest epsilon of one more Gaussian fit that would be admitted.
@@ -321,7 +320,7 @@ class PrivacyAccountant:
             If the handle is closed.
         """
         self._check_open()
-        return _forecast.remaining(self._ledger.parameters, self._ledger.balance())
+        return _ledger_report.remaining(self._ledger.parameters, self._ledger.balance())
 
     def cost(
         self, estimator: Any, n_samples: int, n_features: Any, n_outputs: int = 1, *, cv: Any = None
@@ -362,10 +361,9 @@ class PrivacyAccountant:
         """
         self._check_open()
         parameters = self._ledger.parameters
-        fits = planned_fits(
-            estimator, n_samples, n_features, n_outputs, cv, partial(_forecast.amount, parameters)
-        )
-        return _forecast.cost(parameters, self._ledger.balance(), fits)
+        amount = partial(_ledger_report.amount, parameters)
+        fits = planned_fits(estimator, n_samples, n_features, n_outputs, cv, amount)
+        return _ledger_report.cost(parameters, self._ledger.balance(), fits)
 
     def entries(self, output: Literal["list", "frame", "csv"] = "list") -> Any:
         """Return all charges, oldest first, after a check of the whole ledger.
@@ -490,11 +488,11 @@ class PrivacyAccountant:
             "seen": self._ledger.seen,
             "closed": self._closed,
             "signature": (self.user, self.note),
-            "locks": _locks.proof(self.path),
+            "locks": _files.proof(self.path),
         }
 
     def __setstate__(self, state):
         parameters = LedgerParameters(**state["parameters"])
         self._ledger = Ledger(state["path"], parameters, state["seen"])
         self._closed, (self.user, self.note) = state["closed"], state["signature"]
-        _locks.trust(state["locks"])
+        _files.trust(state["locks"])

@@ -2,17 +2,20 @@
 
 import atexit
 import contextlib
+import functools
 import logging
 import os
+import platform
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 
 from ...exceptions import LedgerError
 from ._gate import make_empty, sync_folder
-from ._locks import check_locks, machine
 from ._sqlite import (
     MAKE_ROOM,
     NO_SPACE,
@@ -24,6 +27,138 @@ from ._sqlite import (
     uri,
     write_schema,
 )
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+_SECONDS = 30.0
+_RESERVED_BYTE = 0x40000001  # where SQLite locks what BEGIN IMMEDIATE reserves
+
+_proved = set()
+
+_QUESTION = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], uri=True, timeout=0, isolation_level=None)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print("held" if error.sqlite_errorcode & 255 == sqlite3.SQLITE_BUSY else error)
+else:
+    print("free")
+"""
+
+
+def check_locks(path, uri, called):
+    """Refuse a file system whose locks another process does not respect.
+
+    Call it while this process holds the write lock of the SQLite file at `path`.
+
+    Raises
+    ------
+    LedgerError
+        If the lock is free for others, or nobody could be asked.
+    """
+    place = _place(path)
+    if place in _proved:
+        return
+    answer = _ask_interpreter(uri) or _ask_fork(path)
+    if answer == "held":
+        _proved.add(place)
+    elif answer == "free":
+        raise LedgerError(
+            f"the file system of the ledger {called} has no working locks: another process could "
+            "take the one that this process holds, and both would spend the same budget; nothing "
+            "was released. Put the ledger on a local disk"
+        )
+    else:
+        raise LedgerError(
+            f"nobody could be asked whether the file system of the ledger {called} keeps locks, "
+            f"because no second process could be started with {sys.executable!r}; nothing was "
+            "released. Allow it, or charge from an ordinary Python process"
+        )
+
+
+def proof(path):
+    """The finding of check_locks about a file, for pickles: a machine and device, or None."""
+    try:
+        place = _place(path)
+    except OSError:
+        return None
+    return place if place in _proved else None
+
+
+def trust(place):
+    """Take over what another process found out; it counts on its machine and device only."""
+    if place is not None:
+        _proved.add(tuple(place))
+
+
+def _place(path):
+    return machine(), os.stat(path).st_dev
+
+
+@functools.cache
+def machine():
+    """Name of this running kernel; device numbers mean something within it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return platform.node()
+
+
+def _ask_interpreter(uri):
+    """The finding of an isolated Python; None without one. A frozen program would start itself."""
+    name = os.path.basename(sys.executable or "").lower()
+    if getattr(sys, "frozen", False) or not ("python" in name or "pypy" in name):
+        return None
+    answers = []
+
+    def ask():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            run = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _QUESTION, uri],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_SECONDS,
+                check=False,
+            )
+            answers.append(run.stdout.decode(errors="replace").strip())
+
+    # Signals reach the main thread only: in another one no interrupt leaves a pipe open.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join()
+    return next((answer for answer in answers if answer in ("held", "free")), None)
+
+
+def _ask_fork(path):
+    """The same by a forked child: of little Python, and no SQLite, whose state it inherits."""
+    if fcntl is None or not hasattr(os, "fork"):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        try:
+            pid = os.fork()
+        except OSError:
+            return None
+    if pid == 0:
+        status = 2
+        try:
+            fcntl.lockf(os.open(path, os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _RESERVED_BYTE)
+            status = 0
+        except (BlockingIOError, PermissionError):
+            status = 1
+        finally:
+            os._exit(status)
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:  # somebody else took the answer
+        return None
+    return {0: "free", 1: "held"}.get(status)
 
 
 def create_file(path, parameters):
@@ -168,10 +303,13 @@ def _sweep(folder, prefix, remove):
     if sys.platform == "linux" and not os.path.lexists("/proc/self/ns/pid"):
         return  # whose numbers these are is not known: another container may share the folder
     prefix = f"{prefix}{_processes()}-"
+    own = f"{prefix}{os.getpid()}-"  # a process with many ledgers has many folders here
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
+            if not item.name.startswith(prefix) or item.name.startswith(own):
+                continue
             pid = item.name.removeprefix(prefix).partition("-")[0]
-            if item.name.startswith(prefix) and pid.isdecimal() and _is_dead(int(pid)):
+            if pid.isdecimal() and _is_dead(int(pid)):
                 with contextlib.suppress(OSError):
                     if item.stat(follow_symlinks=False).st_uid == os.getuid():
                         remove(item.path)

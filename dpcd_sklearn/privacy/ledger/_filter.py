@@ -23,11 +23,11 @@ from functools import lru_cache
 from ...utils._persons import as_stated, relation_of
 from ...utils._public import check_real
 from ..accounting._accounting import checked_releases, epsilon_of, gdp_squared, loss_of
-from ..accounting._cover import cover, residue
 from ..accounting._events import NonPrivateEvent
 from ..accounting._gaussian_dp import gdp_delta, gdp_mu
+from ..accounting._loss import cover, residue
 from ..accounting._promise import public_number
-from ..accounting._selections import TAIL
+from ..accounting._renyi import TAIL
 from ._ledger_entries import LedgerParameters, now, package_version
 
 _UP = 1 + 1e-12

@@ -19,9 +19,8 @@ import shutil
 import time
 
 from ...exceptions import LedgerError
-from ._files import create_file, say_new, say_where, sweep_drafts, temporary_path
+from ._files import check_locks, create_file, say_new, say_where, sweep_drafts, temporary_path
 from ._ledger_entries import Balance, canonical, now
-from ._locks import check_locks
 from ._sqlite import (
     COLUMNS,
     RESTORE,

@@ -20,21 +20,33 @@ they claim in ``tests/test_lazy_selection.py``.
 """
 
 from ._batch_oracle import BatchOracle
-from ._counts import CountOracle, CountUnits, OutsideOracle
-from ._curvature import CurvatureOracle
+from ._cell_sums import (
+    CountOracle,
+    CountUnits,
+    OutsideOracle,
+    PresentOracle,
+    PresentUnits,
+    RunningOracle,
+    RunningUnits,
+    SmoothnessOracle,
+    SmoothnessUnits,
+)
+from ._curvature import CurvatureOracle, MomentOracle, MomentUnits
 from ._curvature_units import CurvatureUnits
-from ._gradient_moments import MomentOracle, MomentUnits
 from ._lazy_choice import LazyChoice
-from ._mean_squares import SmoothnessOracle, SmoothnessUnits
 from ._oracle import RecordOracle
-from ._partitions import PartitionOracle, PartitionUnits
-from ._present_means import PresentOracle, PresentUnits
 from ._quantiles import QuantileOracle, QuantileUnits
-from ._running_counts import RunningOracle, RunningUnits
 from ._scores import ScoreOracle, ScoreUnits
-from ._second_moments import SecondMomentOracle, SecondMomentUnits
-from ._target_sums import TargetOracle, TargetUnits
-from ._top_columns import ColumnOracle, ColumnUnits
+from ._tables import (
+    ColumnOracle,
+    ColumnUnits,
+    PartitionOracle,
+    PartitionUnits,
+    SecondMomentOracle,
+    SecondMomentUnits,
+    TargetOracle,
+    TargetUnits,
+)
 from ._units import CoordinateUnits, MeanUnits
 
 __all__ = ["BatchOracle", "ColumnOracle", "ColumnUnits"]

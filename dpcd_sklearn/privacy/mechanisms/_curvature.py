@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..sums._integer_rows import joined, most_of_transform, short_transform
-from ._curvature_units import constant_of_rows
-from ._gaussian_sum import middles
-from ._questions import Answered, GaussianNoise, Gram, source_of
+from ..accounting._events import GaussianEvent
+from ..sums._integer_rows import joined, short_transform
+from ._curvature_units import SquareUnits, constant_of_rows, exact_image, integer_transform
+from ._gaussian_sum import CountingOracle, middles
+from ._questions import Answered, GaussianNoise, Gram
 
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
-_LIMB = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +49,17 @@ class ImageOfGradients(Answered):
     clip: float
 
 
-class CurvatureOracle:
+class CurvatureOracle(CountingOracle):
     """Releases a curvature once, and gradients in one geometry as often as they are paid for.
 
     Parameters
     ----------
-    receipt : Receipt
-        Proof that the units' event was charged; it is redeemed here, once.
-    units : CurvatureUnits
-    place : Place
+    receipt, units, place, key : as of CountingOracle
+        CurvatureUnits.
     loss : Loss
     fit_intercept : bool
     max_weight : float, default=inf
         Public; weights above it count as it.
-    key : bytes of length 32, or None
 
     Attributes
     ----------
@@ -84,21 +81,21 @@ class CurvatureOracle:
                 f"the units are of rows whose constant has the length {units.constant:.6g}, and "
                 f"with this intercept it has {constant:.6g}"
             )
-        units.redeem(receipt, place, fit_intercept)
-        self._units, self._source = units, source_of(key)
+        super().__init__(receipt, units, place, key=key, fit_intercept=fit_intercept)
         self._roots = np.sqrt(units.smoothness)
         self._public = loss, fit_intercept, max_weight
         self._sums = self._open(place)
         self._shape = place.n_samples, place.n_features
-        self.row_norm, self._curvatures_left = units.row_norm, 1
+        self.row_norm = units.row_norm
         of_rows = 0 if units.noiseless else units.n_of_rows
-        self._squares_left, self._means_left = int(of_rows >= 1), int(of_rows == 2)
-        self._times_left = int(units.most_times > 0)
-        self._gradients_left = math.inf if units.noiseless else units.n_gradients
+        self._left = {
+            "mean squares of rows": int(of_rows >= 1),
+            "mean rows": int(of_rows == 2),
+            "mean roots of numbers": int(units.most_times > 0),
+            "curvatures": 1,
+            "gradients": math.inf if units.noiseless else units.n_gradients,
+        }
         self._grid = self._root = self._row_sums = None
-
-    def __reduce__(self):
-        raise TypeError("an oracle holds records and noise: it is never copied or pickled")
 
     def _open(self, place):
         loss, fit_intercept, max_weight = self._public
@@ -115,20 +112,10 @@ class CurvatureOracle:
         -------
         float
             It may be negative.
-
-        Raises
-        ------
-        RuntimeError
-            If it was not paid for, or was released before.
         """
-        units = self._units
-        if self._squares_left < 1:
-            raise RuntimeError("a mean square of rows is not paid for, or was released")
-        self._squares_left -= 1
-        question = RowSums("squares", units.row_norm, float(units.square_units))
-        sums, noise = self._sums_of_rows()[-1:], units.row_noise(units.square_bits)
-        (noisy,) = middles(self._source.release(sums, question, noise))
-        self.mean_square = float(noisy) * units.square_unit
+        units, of = self._units, ("mean squares of rows", "squares")
+        (square,) = self._release_of_rows(*of, units.square_units, units.square_bits)
+        self.mean_square = float(square) * units.square_unit
         return self.mean_square
 
     def release_mean_row(self):
@@ -137,19 +124,10 @@ class CurvatureOracle:
         Returns
         -------
         ndarray of shape (n_coordinates,)
-
-        Raises
-        ------
-        RuntimeError
-            If it was not paid for, or was released before.
         """
-        units = self._units
-        if self._means_left < 1:
-            raise RuntimeError("a mean row is not paid for, or was released")
-        self._means_left -= 1
-        question = RowSums("rows", units.row_norm, float(units.mean_units))
-        sums, noise = self._sums_of_rows()[:-1], units.row_noise(units.mean_bits)
-        self.mean_row = middles(self._source.release(sums, question, noise)) * units.mean_unit
+        units, of = self._units, ("mean rows", "rows")
+        noisy = self._release_of_rows(*of, units.mean_units, units.mean_bits)
+        self.mean_row = noisy * units.mean_unit
         return self.mean_row
 
     def release_times(self):
@@ -159,29 +137,25 @@ class CurvatureOracle:
         -------
         float
             It may be below 1.
-
-        Raises
-        ------
-        RuntimeError
-            If it was not paid for, or was released before.
         """
-        units = self._units
-        if self._times_left < 1:
-            raise RuntimeError("a mean root of numbers is not paid for, or was released")
-        self._times_left -= 1
-        question = RowSums("times", units.most_times, float(units.square_units) ** 2)
-        exact = self._sums.times(question.row_norm, question.units)
-        noise = units.row_noise(units.square_bits)
-        (noisy,) = middles(self._source.release(exact, question, noise))
+        units, of = self._units, ("mean roots of numbers", "times")
+        (noisy,) = self._release_of_rows(*of, units.square_units**2, units.square_bits)
         return 1 + float(noisy) * units.times_unit
 
-    def _sums_of_rows(self):
-        """Secret; rows are read once for both releases."""
-        if self._row_sums is None:
-            units = self._units
-            of_each = float(units.mean_units), float(units.square_units)
-            self._row_sums = self._sums.row_sums(units.row_norm, *of_each)
-        return self._row_sums
+    def _release_of_rows(self, what, of, units_of_one, bits):
+        """One of the sums of rows with noise, in units, the first time."""
+        self._count_down(what)
+        units = self._units
+        norm = units.most_times if of == "times" else units.row_norm
+        question = RowSums(of, norm, float(units_of_one))
+        if of == "times":
+            exact = self._sums.times(norm, question.units)
+        else:
+            if self._row_sums is None:  # secret; rows are read once for both releases
+                of_each = float(units.mean_units), float(units.square_units)
+                self._row_sums = self._sums.row_sums(norm, *of_each)
+            exact = self._row_sums[-1:] if of == "squares" else self._row_sums[:-1]
+        return middles(self._source.release(exact, question, units.row_noise(bits)))
 
     def see(self, place, row_norm, shift=0.0):
         """Say how rows are seen from here on: where from, and clipped to which norm.
@@ -202,7 +176,7 @@ class CurvatureOracle:
         ValueError
             If these are other records, or the norm is out of range.
         """
-        if self._curvatures_left < 1:
+        if not self._left["curvatures"]:
             raise RuntimeError("how rows are seen is fixed before their curvature is released")
         if (place.n_samples, place.n_features) != self._shape:
             raise ValueError("the same records are seen in another way, not others")
@@ -217,16 +191,9 @@ class CurvatureOracle:
         Returns
         -------
         ndarray of shape (n_coordinates, n_coordinates), symmetric
-
-        Raises
-        ------
-        RuntimeError
-            If it was released before.
         """
         units = self._units
-        if self._curvatures_left < 1:
-            raise RuntimeError("one curvature is paid for, and it was released")
-        self._curvatures_left -= 1
+        self._count_down("curvatures")
         if units.noiseless:
             return self._sums.gram(math.inf, 0.0) / units.n_normalizer
         question = Gram(self.row_norm, float(units.row_units))
@@ -297,11 +264,9 @@ class CurvatureOracle:
         units = self._units
         if self._root is None:
             raise RuntimeError("gradients need a geometry: fix it first")
-        if self._gradients_left < 1:
-            raise RuntimeError("all gradients that are paid for were released")
         if not 1e-30 < clip < 1e30:
             raise ValueError("clip must lie in (1e-30, 1e30) in the units of the scaled problem")
-        self._gradients_left -= 1
+        self._count_down("gradients")
         if units.noiseless:
             plain = self._sums.gradient(coef, 1.0, 0.0).reshape(units.n_outputs, -1)
             return (plain / self._roots @ self._root.T).ravel() / units.n_normalizer
@@ -321,36 +286,147 @@ class CurvatureOracle:
         return [value for part in outputs for value in exact_image(self._transform, part)]
 
 
-def integer_transform(root):
-    """A lower triangular matrix as integers such that images of rows are exact.
+class MomentUnits(SquareUnits):
+    """Units of two matrices of moments.
 
-    Returns
-    -------
-    transform : ndarray of integers, in Fortran order
-        About 2^exponent times `root`.
-    exponent : int
+    Parameters
+    ----------
+    event : FitEvent
+        A GaussianEvent of two releases, the matrices, and one of a single release, the mean
+        square of gradients;
+        or a NonPrivateEvent.
+    n_samples, smoothness, n_normalizer : as of GeometryUnits
 
     Raises
     ------
-    ValueError
-        If the matrix is zero or not finite.
+    TypeError, ValueError
+        If the event has other releases, or the numbers are outside of what is proved.
     """
-    largest = np.max(np.abs(root))
-    if not 0 < largest < math.inf:
-        raise ValueError("a geometry is finite, and not zero")
-    exponent = math.floor(math.log2(most_of_transform(len(root)) / largest))
-    return np.asfortranarray(np.rint(np.ldexp(np.tril(root), exponent))), exponent
+
+    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
+        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
+                         n_normalizer=n_normalizer)  # fmt: skip
+        if self.noiseless:
+            return
+        gaussian = all(type(release) is GaussianEvent for release in event.releases)
+        if not gaussian or [release.count for release in event.releases] != [2, 1]:
+            raise TypeError(f"two moments and a mean square are paid for together, not {event}")
+        matrices, mean_square = event.releases
+        self.bits, self.row_units = self.square_grid(matrices.noise_multiplier)
+        # of Σ |q|², whose sensitivity is that of one row's square: less than a matrix' has
+        self.mean_square_bits, self.mean_square_units = self.square_grid(
+            mean_square.noise_multiplier
+        )
 
 
-def exact_image(transform, sums):
-    """The transform times the sums, exactly: a list of int.
+@dataclass(frozen=True, eq=False)
+class MomentSums(Answered):
+    """Sums of products of images in a geometry at an iterate: of rows, of gradients, or a trace."""
 
-    Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
+    of: str
+    root: np.ndarray
+    coef: np.ndarray
+    widths: tuple
+    units: float
+
+
+class MomentOracle(CountingOracle):
+    """Releases two matrices of moments, and a mean square before, each once.
+
+    Parameters
+    ----------
+    receipt, units, place, key : as of CountingOracle
+        MomentUnits.
+    loss : Loss
+        Loss of one output, with a second derivative.
+    fit_intercept : bool
     """
-    sign, rest = np.sign(sums), np.abs(sums)
-    image = [0] * len(sums)
-    for start in range(0, 60, _LIMB):
-        piece = sign * ((rest >> start) & (2**_LIMB - 1))
-        part = transform @ piece.astype(np.float64)
-        image = [value + (int(p) << start) for value, p in zip(image, part, strict=True)]
-    return image
+
+    def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
+        super().__init__(receipt, units, place, key=key, fit_intercept=fit_intercept)
+        self._left = {"moments": 1, "mean squares": 1}
+        self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
+
+    def release_mean_square(self, root, coef, clip):
+        """The mean squared norm of clipped gradients in a geometry at an iterate.
+
+        Parameters
+        ----------
+        root, coef, clip : as of `release_moments`
+
+        Returns
+        -------
+        float
+            It may be negative.
+
+        Raises
+        ------
+        RuntimeError
+            If it was released before.
+        ValueError
+            If the clip is not positive, or the geometry is zero or not finite.
+        """
+        units = self._units
+        step = 0.0 if units.noiseless else float(units.mean_square_units)
+        _, scores = self._sums_of("mean squares", root, coef, clip, clip, clip, step)
+        if units.noiseless:
+            return float(np.trace(scores)) / units.n_normalizer
+        question = MomentSums("trace", root, coef, (clip, clip, clip), step)
+        total = np.array([np.trace(scores)])
+        z = units.event.releases[1].noise_multiplier
+        noise = GaussianNoise(units.mean_square_bits, z)
+        (noisy,) = middles(self._source.release(total, question, noise))
+        return float(noisy) * (clip / step) ** 2 / units.n_normalizer
+
+    def release_moments(self, root, coef, clip, row_norm, score_norm):
+        """Second moments in a geometry at an iterate: of curvature, and of clipped gradients.
+
+        Parameters
+        ----------
+        root : ndarray of shape (n_coordinates, n_coordinates), lower triangular
+            R, public: records are seen as z = R M^(-1/2) x.
+        coef : ndarray of shape (n_coordinates,)
+            Public.
+        clip : float
+            Clip of gradients; public.
+        row_norm : float
+            Norm of rows times the root of the loss' second derivative; public.
+        score_norm : float
+            Norm of gradients in their second moments; public.
+
+        Returns
+        -------
+        jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), symmetric
+            Means of ℓ'' z zᵀ over records whose gradient is within the clip, and of g gᵀ.
+
+        Raises
+        ------
+        RuntimeError
+            If they were released before.
+        ValueError
+            If a width is not positive, or the geometry is zero or not finite.
+        """
+        units = self._units
+        step = 0.0 if units.noiseless else float(units.row_units)
+        sums = self._sums_of("moments", root, coef, clip, row_norm, score_norm, step)
+        if units.noiseless:
+            return [total / units.n_normalizer for total in sums]
+        noise = GaussianNoise(units.bits, units.event.releases[0].noise_multiplier)
+        found, widths = [], (clip, row_norm, score_norm)
+        for of, total, width in zip(("rows", "gradients"), sums, widths[1:], strict=True):
+            question = MomentSums(of, root, coef, widths, step)
+            noisy = self._source.release(total, question, noise)
+            found.append(units.noisy_mean(noisy, width / step))
+        return found
+
+    def _sums_of(self, what, root, coef, *widths_and_step):
+        *widths, step = map(float, widths_and_step)
+        if not all(0 < width < math.inf for width in widths):
+            raise ValueError("clips and norms must be positive and finite")
+        if step == 0:
+            self._count_down(what)
+            plain = math.inf, math.inf, math.inf, 0.0
+            return self._sums.image_grams(np.asfortranarray(np.tril(root)), coef, 1.0, *plain)
+        transform, exponent = integer_transform(root)
+        self._count_down(what)
+        return self._sums.image_grams(transform, coef, 2.0**-exponent, *widths, step)

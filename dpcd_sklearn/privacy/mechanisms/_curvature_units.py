@@ -7,8 +7,10 @@ Sensitivities are written here, once; from public numbers alone, with the plan. 
 
 import math
 
+import numpy as np
+
 from ..accounting._events import GaussianEvent
-from ..sums._integer_rows import most_of_rows
+from ..sums._integer_rows import most_of_rows, most_of_transform
 from ._gaussian_sum import middles
 from ._questions import GaussianNoise
 from ._units import GeometryUnits
@@ -17,6 +19,7 @@ from ._units import GeometryUnits
 MOST_COORDINATES = 4_001
 MOST_RECORDS = 2**36
 _MOST_BITS = 46
+_LIMB = 15
 # Units of a row in the sum of all, at most: far finer than its noise, and 2^36 of them are exact.
 _MOST_OF_ROW = 2.0**16
 
@@ -265,3 +268,38 @@ def _out_of_range(noise_multiplier):
         f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
         "supports; change epsilon, max_iter or curvature_share"
     )
+
+
+def integer_transform(root):
+    """A lower triangular matrix as integers such that images of rows are exact.
+
+    Returns
+    -------
+    transform : ndarray of integers, in Fortran order
+        About 2^exponent times `root`.
+    exponent : int
+
+    Raises
+    ------
+    ValueError
+        If the matrix is zero or not finite.
+    """
+    largest = np.max(np.abs(root))
+    if not 0 < largest < math.inf:
+        raise ValueError("a geometry is finite, and not zero")
+    exponent = math.floor(math.log2(most_of_transform(len(root)) / largest))
+    return np.asfortranarray(np.rint(np.ldexp(np.tril(root), exponent))), exponent
+
+
+def exact_image(transform, sums):
+    """The transform times the sums, exactly: a list of int.
+
+    Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
+    """
+    sign, rest = np.sign(sums), np.abs(sums)
+    image = [0] * len(sums)
+    for start in range(0, 60, _LIMB):
+        piece = sign * ((rest >> start) & (2**_LIMB - 1))
+        part = transform @ piece.astype(np.float64)
+        image = [value + (int(p) << start) for value, p in zip(image, part, strict=True)]
+    return image

@@ -12,6 +12,8 @@ from ._grid import noise_bits, record_limit
 from ._questions import GaussianNoise, NoNoise, source_of
 from ._units import Units
 
+UP = 1 + 2.0**-40  # rounds a root, or a quantile of the normal law, upwards
+
 
 class SumUnits(Units):
     """Noise and units of such sums: from public numbers alone, with the plan.
@@ -63,39 +65,56 @@ class SumUnits(Units):
         return 2.0**self.bits / self.units
 
 
-class SumOracle:
-    """Releases such sums, once.
+class CountingOracle:
+    """Redeems a receipt, and counts down the releases that it pays for.
 
     Parameters
     ----------
     receipt : Receipt
         Proof that the units' event was charged; it is redeemed here, once.
-    units : SumUnits
+    units : Units
     place : Place, default=None
         Where the records lie; None where they are summed elsewhere.
     key : bytes of length 32, default=None
         Reproducible noise, which protects nobody.
+    fit_intercept : bool, default=False
+        Whether the units have a column more than the place.
     """
 
-    def __init__(self, receipt, units, place=None, *, key=None):
-        units.redeem(receipt, place)
-        self._units, self._place, self._source, self._left = units, place, source_of(key), 1
+    def __init__(self, receipt, units, place=None, *, key=None, fit_intercept=False):
+        units.redeem(receipt, place, fit_intercept)
+        self._units, self._place, self._source = units, place, source_of(key)
+        self._left = {}  # releases that are paid for and not made, by their names
 
-    def _release(self, question):
-        """The answer with noise, the first time."""
-        noise = self._spent()
-        noisy = self._source.release(self._place, question, noise)
-        return middles(noisy) if isinstance(noise, GaussianNoise) else noisy
-
-    def _spent(self):
-        """The mechanism, the first time."""
-        if not self._left:
-            raise RuntimeError(f"{self._units.what} were paid for once")
-        self._left = 0
-        return self._units.noise
+    def _count_down(self, what, count=1):
+        """Raise a RuntimeError if fewer releases are left; nothing is drawn then."""
+        if count > self._left[what]:
+            raise RuntimeError(
+                f"{what} are not paid for, or were released: {self._left[what]} are left, and "
+                f"{count} asked for"
+            )
+        self._left[what] -= count
 
     def __reduce__(self):
-        raise TypeError("what reads records is never copied or pickled")
+        raise TypeError("an oracle holds records and noise: it is never copied or pickled")
+
+
+class SumOracle(CountingOracle):
+    """Releases the sums of SumUnits, once; a second release is a RuntimeError."""
+
+    def __init__(self, receipt, units, place=None, **options):
+        super().__init__(receipt, units, place, **options)
+        self._left = {units.what: 1}
+
+    def _noisy(self, question):
+        """The answer with noise, in integers."""
+        self._count_down(self._units.what)
+        return self._source.release(self._place, question, self._units.noise)
+
+    def _release(self, question):
+        """The answer with noise: the middles of the cells that its floors leave."""
+        noisy = self._noisy(question)
+        return noisy if self._units.noiseless else middles(noisy)
 
 
 def middles(noisy):

@@ -15,6 +15,7 @@
 (e) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,7 +23,8 @@ import numpy as np
 
 from ..accounting._events import SelectionEvent
 from ..sums._counts import N_REACHES
-from ._questions import Question, source_of
+from ._gaussian_sum import CountingOracle
+from ._questions import Question
 from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
@@ -217,24 +219,13 @@ class QuantileUnits(Units):
             )
 
 
-class QuantileOracle:
-    """Releases quantiles of records, no more of them than are paid for.
-
-    Parameters
-    ----------
-    receipt : Receipt
-        Proof that the units' event was charged; it is redeemed here, once.
-    units : QuantileUnits
-    place : Place
-        Where the records lie.
-    key : bytes of length 32, default=None
-        Reproducible noise, which protects nobody.
-    """
+class QuantileOracle(CountingOracle):
+    """Releases quantiles of records, no more of them than are paid for by QuantileUnits."""
 
     def __init__(self, receipt, units, place, *, key=None):
-        units.redeem(receipt)
-        self._units, self._place, self._source = units, place, source_of(key)
-        self._left = units.n_choices
+        super().__init__(receipt, units, key=key)
+        self._place = place
+        self._left = {"quantiles": math.inf if units.noiseless else units.n_choices}
 
     def release_quantiles(
         self,
@@ -289,10 +280,7 @@ class QuantileOracle:
             n_columns = np.count_nonzero(columns)
         if not n_columns:
             return np.empty((len(quantiles), 0), dtype=np.intp)
-        if not self._units.noiseless:
-            if len(quantiles) * n_columns > self._left:
-                raise RuntimeError(f"only {self._left} choices are left of those paid for")
-            self._left -= len(quantiles) * n_columns
+        self._count_down("quantiles", len(quantiles) * n_columns)
         if around is not None:
             n_rings = N_DOUBLINGS if prior is None else len(prior)
             cells = {"around": around, "n_rings": 0 if intervals else n_rings}
@@ -301,6 +289,3 @@ class QuantileOracle:
         apart = zero_apart and around is None and question.edges is None
         choices = QuantileChoices(tuple(quantiles), relation, eta, prior, apart, intervals)
         return self._source.release(self._place, question, choices)
-
-    def __reduce__(self):
-        raise TypeError("what reads records is never copied or pickled")

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..sums._score_sums import LEVELS
-from ._gaussian_sum import SumOracle, SumUnits, out_of_range
+from ._gaussian_sum import UP, SumOracle, SumUnits, out_of_range
 from ._questions import Question
 
 _BITS = 48  # of the noise: floor(2^48 N)
-_UP = 1 + 2.0**-40
 MOST_RECORDS = 2**30
 
 
@@ -96,7 +95,7 @@ class ScoreUnits(SumUnits):
 
     def _grid(self, noise_multiplier, slack):
         """The finest of all grids: few sums of few records, in integers of any length."""
-        needed = noise_multiplier * self.sensitivity * _UP
+        needed = noise_multiplier * self.sensitivity * UP
         units = math.floor(2.0**_BITS / needed) if needed > 2.0**-100 else 0
         if units < 1:
             raise out_of_range(noise_multiplier, f"of scores of {self.n_samples} records")
@@ -129,13 +128,8 @@ class ScoreOracle(SumOracle):
         Returns
         -------
         noisy : list of float
-
-        Raises
-        ------
-        RuntimeError
-            If one was released before.
         """
         units = self._units
         factors = tuple(units.units * weight for weight in units.weights)
-        noisy = self._source.release(self._place, ScoreSums(units.kind, factors), self._spent())
+        noisy = self._noisy(ScoreSums(units.kind, factors))
         return [int(total) / factor for total, factor in zip(noisy, factors, strict=True)]

@@ -18,8 +18,11 @@
 import numpy as np
 from libc.math cimport frexp, isinf, isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+from libc.stdlib cimport calloc, free
 from scipy import sparse
 
+from ...utils._threads cimport Work, over_rows
+from ._kernels cimport dpcd_paying_threads
 from ._records import canonical
 
 # Whatever unit numbers are in, nearly all that float32 holds. Odds of octaves before any record is
@@ -93,51 +96,80 @@ cdef inline double _square(double x, double divisor) noexcept nogil:
 # ---- one pass, in the order of memory; in: all but the last argument, which is inout ----
 
 
-def _count_dense(const floating[:, :] X, int cells, const double[::1] lo,
-                 const double[::1] per_unit, bint by_row, int64_t[:, ::1] counts):
+# A pass over dense records: where they lie, what cells are, and what is found. Each share of rows
+# has `counts` of its own; `squares` and `outside` have a number for each row.
+cdef struct Pass:
+    const char *X
+    Py_ssize_t n_columns, row_gap, column_gap  # gaps in bytes
+    bint is_float, by_row
+    int cells
+    Py_ssize_t n_cells
+    const double *lo
+    const double *hi
+    int64_t *counts
+    double *squares
+    uint8_t *outside
+
+
+cdef Pass _NOTHING  # zeros, as what is static in C
+
+
+cdef inline double _at(const Pass *c, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef const void *x = c.X + i * c.row_gap + j * c.column_gap
+    return (<const float *>x)[0] if c.is_float else (<const double *>x)[0]
+
+
+cdef _share(Work work, Pass *c, X, Py_ssize_t n_threads):
+    n, p = X.shape
+    c.X, c.n_columns = <const char *><size_t>X.ctypes.data, p
+    c.row_gap, c.column_gap = X.strides
+    c.is_float, c.by_row = X.dtype == np.float32, _by_row(X)
+    over_rows(work, c, n, p, dpcd_paying_threads(n_threads, n * p))
+
+
+cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
     """Runs are of a row's columns, or of a column's rows in turn."""
-    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
-    cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if by_row else n
-    cdef Py_ssize_t at_once = AT_ONCE if by_row else 1, size, width, i, i0 = 0, j, k, stop
-    cdef bint is_float = floating is float
-    cdef Py_ssize_t ahead = (AHEAD if by_row else DPCD_RUN) * X.strides[0]
+    cdef const Pass *c = <Pass *>of
+    cdef Py_ssize_t p = c.n_columns, turns = 1 if c.by_row else IN_TURN
+    cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if c.by_row else n
+    cdef Py_ssize_t at_once = AT_ONCE if c.by_row else 1, size, width, i, j, k, stop, start = i0
+    cdef Py_ssize_t ahead = (AHEAD if c.by_row else DPCD_RUN) * c.row_gap
     cdef const double *edges = NULL
     cdef const double *units = NULL
-    cdef int32_t[::1] first = np.empty(DPCD_RUN, dtype=np.int32)
-    cdef double[:, ::1] alike = np.empty((2, DPCD_RUN))
-    cdef uint16_t[:, :, ::1] few = np.zeros((p, 1 if by_row else IN_TURN, APART), dtype=np.uint16)
+    cdef int32_t[DPCD_RUN] first
+    cdef double[2][DPCD_RUN] alike
+    cdef int64_t *counts = c.counts + share * p * c.n_cells
+    cdef uint16_t *few = <uint16_t *>calloc(max(1, p * turns * APART), sizeof(uint16_t))
+    if few == NULL:
+        return False
     for k in range(DPCD_RUN):
-        first[k] = APART * (k if by_row else k % IN_TURN)
-    with nogil:
-        while i0 < n:
-            stop, j = min(i0 + min(near, MOST), n), 0
-            while j < p:
-                width = min(at_once, p - j)
-                if lo.shape[0]:
-                    edges, units = &lo[j], &per_unit[j]
-                    if not by_row:
-                        alike[0, :], alike[1, :] = lo[j], per_unit[j]
-                        edges, units = &alike[0, 0], &alike[1, 0]
-                i = i0
-                while i < stop:
-                    size = 1 if by_row else min(stop - i, DPCD_RUN)
-                    COUNT(&X[i, j], is_float, cells, width if by_row else size, ahead, edges,
-                          units, &first[0], &few[j, 0, 0])
-                    i += size
-                j += width
-            if stop == n or stop // MOST > i0 // MOST or not by_row:
-                _add_up(few, counts)
-            i0 = stop
-
-
-cdef void _add_up(uint16_t[:, :, ::1] few, int64_t[:, ::1] counts) noexcept nogil:
-    """Move the counts of few records to those of all."""
-    cdef Py_ssize_t j, k, cell
-    for j in range(few.shape[0]):
-        for k in range(few.shape[1]):
-            for cell in range(counts.shape[1]):
-                counts[j, cell] += few[j, k, cell]
-                few[j, k, cell] = 0
+        first[k] = APART * (k if c.by_row else k % IN_TURN)
+    while i0 < n:
+        stop, j = min(i0 + min(near, MOST), n), 0
+        while j < p:
+            width = min(at_once, p - j)
+            if c.lo != NULL:
+                edges, units = c.lo + j, c.hi + j
+                if not c.by_row:
+                    for k in range(DPCD_RUN):
+                        alike[0][k], alike[1][k] = c.lo[j], c.hi[j]
+                    edges, units = alike[0], alike[1]
+            i = i0
+            while i < stop:
+                size = 1 if c.by_row else min(stop - i, DPCD_RUN)
+                COUNT(c.X + i * c.row_gap + j * c.column_gap, c.is_float, c.cells,
+                      width if c.by_row else size, ahead, edges, units, first,
+                      few + j * turns * APART)
+                i += size
+            j += width
+        if stop == n or (stop - start) // MOST > (i0 - start) // MOST or not c.by_row:
+            for k in range(p * turns):  # those of few records are moved to those of all
+                for j in range(c.n_cells):
+                    counts[k // turns * c.n_cells + j] += few[k * APART + j]
+                    few[k * APART + j] = 0
+        i0 = stop
+    free(few)
+    return True
 
 
 def _count_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
@@ -152,33 +184,46 @@ def _count_sparse(const floating[::1] data, const index[::1] indices, const inde
                 counts[j, _cell(data[k], j, cells, lo, per_unit)] += 1
 
 
-def _square_dense(const floating[:, :] X, const double[::1] divisor, bint by_row,
-                  double[::1] squares):
-    cdef Py_ssize_t i, j, n = X.shape[0], p = X.shape[1]
-    with nogil:
-        if by_row:
-            for i in range(n):
-                for j in range(p):
-                    squares[i] += _square(X[i, j], divisor[j])
-        else:  # the same sums in the same order
-            for j in range(p):
-                for i in range(n):
-                    squares[i] += _square(X[i, j], divisor[j])
+cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
+    """Squares are summed in the order of the columns, in every layout."""
+    cdef Pass c = (<Pass *>of)[0]
+    cdef Py_ssize_t a, b, i, j, n_rows = n - i0
+    for a in range(n_rows if c.by_row else c.n_columns):
+        for b in range(c.n_columns if c.by_row else n_rows):
+            i, j = i0 + (a if c.by_row else b), b if c.by_row else a
+            _look(&c, i, j, _at(&c, i, j))
+    return True
 
 
-def _square_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                   const double[::1] divisor, bint by_row, double[::1] squares):
-    cdef Py_ssize_t line, k, n_lines = indptr.shape[0] - 1
+def _look_at_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
+                    size_t looks):
+    cdef const Pass *c = <const Pass *>looks
+    cdef Py_ssize_t line, k
     with nogil:
-        for line in range(n_lines):
+        for line in range(indptr.shape[0] - 1):
             for k in range(indptr[line], indptr[line + 1]):
-                if by_row:
-                    squares[line] += _square(data[k], divisor[indices[k]])
-                else:
-                    squares[indices[k]] += _square(data[k], divisor[line])
+                _look(c, line if c.by_row else indices[k], indices[k] if c.by_row else line,
+                      data[k])
 
 
-def count_cells(X, edges=None, around=None):
+cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noexcept nogil:
+    if c.squares != NULL:
+        c.squares[i] += _square(x, c.lo[j])
+    else:
+        c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
+
+
+cdef _look_at(Pass *c, X, Py_ssize_t n_threads):
+    """Read the cells of all records that are not zeros for certain."""
+    if sparse.issparse(X):
+        X = canonical(X)
+        c.by_row = X.format == "csr"
+        _look_at_sparse(X.data, X.indices, X.indptr, <size_t>c)
+    elif X.size:
+        _share(_look_at_rows, c, X, n_threads)
+
+
+def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     """Numbers of records in the cells of each column.
 
     Parameters
@@ -188,6 +233,8 @@ def count_cells(X, edges=None, around=None):
         Public ends of linear cells, lo < hi.
     around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
         Public, of reaches. Without both octaves of |x| are counted.
+    n_threads : int, default=1
+        Of passes over dense records.
 
     Returns
     -------
@@ -214,16 +261,23 @@ def count_cells(X, edges=None, around=None):
         if not (np.isfinite(lo) & np.isfinite(per_unit) & (per_unit > 0)).all():
             raise ValueError("edges must be finite, lo < hi, and neither too far nor too close")
     n_cells = N_OCTAVES if cells == DPCD_OCTAVES else N_LINEAR
-    counts = np.zeros((p, n_cells), dtype=np.int64)
+    cdef const double[::1] lo_view = lo, per_unit_view = per_unit
+    cdef Pass c = _NOTHING
+    cdef int64_t[:, :, ::1] shares
     if not sparse.issparse(X):
-        by_row = _by_row(X)
-        if X.strides[1 if by_row else 0] != X.itemsize:  # runs have no gaps
-            X, by_row = np.ascontiguousarray(X), True
-        _count_dense(X, cells, lo, per_unit, by_row, counts)
-        return counts
+        if X.strides[1 if _by_row(X) else 0] != X.itemsize:  # runs have no gaps
+            X = np.ascontiguousarray(X)
+        counts = np.zeros((n_threads, p, n_cells), dtype=np.int64)
+        shares = counts
+        if counts.size:
+            c.counts, c.cells, c.n_cells = &shares[0, 0, 0], cells, n_cells
+            if cells != DPCD_OCTAVES:
+                c.lo, c.hi = &lo_view[0], &per_unit_view[0]
+            _share(_count_rows, &c, X, n_threads)
+        return counts.sum(axis=0)
+    counts = np.zeros((p, n_cells), dtype=np.int64)
     X = canonical(X)
     cdef Py_ssize_t j
-    cdef const double[::1] lo_view = lo, per_unit_view = per_unit
     cdef int64_t[:, ::1] view = counts
     for j in range(p):
         view[j, _cell(0.0, j, cells, lo_view, per_unit_view)] = n
@@ -232,7 +286,7 @@ def count_cells(X, edges=None, around=None):
     return counts
 
 
-def count_norms(X, divisor):
+def count_norms(X, divisor, Py_ssize_t n_threads=1):
     """Numbers of records in the octaves of the norm of a row over `divisor`, column by column.
 
     Parameters
@@ -250,46 +304,21 @@ def count_norms(X, divisor):
     divisor = np.ascontiguousarray(divisor, dtype=np.float64)
     if divisor.shape != X.shape[1:] or not (divisor > 0).all():
         raise ValueError(f"expected {X.shape[1]} positive divisors")
-    squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
-    if sparse.issparse(X):
-        X = canonical(X)
-        _square_sparse(X.data, X.indices, X.indptr, divisor, X.format == "csr", squares)
-    else:
-        _square_dense(X, divisor, _by_row(X), squares)
+    cdef const double[::1] divisors = divisor
     cdef Py_ssize_t i
-    cdef const double[::1] sums = squares
+    cdef Pass c = _NOTHING
+    squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
+    cdef double[::1] sums = squares
+    if X.size:
+        c.lo, c.squares = &divisors[0], &sums[0]
+        _look_at(&c, X, n_threads)
     cdef int64_t[:, ::1] view = counts
     for i in range(sums.shape[0]):
         view[0, _octave_of_root(sums[i])] += 1
     return counts
 
 
-def _mark_dense(const floating[:, :] X, const double[::1] lo, const double[::1] hi, bint by_row,
-                uint8_t[::1] outside):
-    cdef Py_ssize_t i, j, n = X.shape[0], p = X.shape[1]
-    with nogil:
-        if by_row:
-            for i in range(n):
-                for j in range(p):
-                    outside[i] |= not (lo[j] <= X[i, j] <= hi[j])
-        else:
-            for j in range(p):
-                for i in range(n):
-                    outside[i] |= not (lo[j] <= X[i, j] <= hi[j])
-
-
-def _mark_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                 const double[::1] lo, const double[::1] hi, bint by_row, uint8_t[::1] outside):
-    cdef Py_ssize_t line, k, i, j, n_lines = indptr.shape[0] - 1
-    with nogil:
-        for line in range(n_lines):
-            for k in range(indptr[line], indptr[line + 1]):
-                i = line if by_row else indices[k]
-                j = indices[k] if by_row else line
-                outside[i] |= not (lo[j] <= data[k] <= hi[j])
-
-
-def count_outside(X, y, bounds):
+def count_outside(X, y, bounds, Py_ssize_t n_threads=1):
     """Numbers of records that lie within bounds in every column, and that do not.
 
     Parameters
@@ -309,14 +338,15 @@ def count_outside(X, y, bounds):
     lo, hi = (np.ascontiguousarray(bound, dtype=np.float64) for bound in bounds)
     if lo.shape != hi.shape or lo.shape not in ((p,), (p + 1,)):
         raise ValueError(f"expected bounds of {p} columns, or of these and the target")
+    cdef const double[::1] lo_view = lo, hi_view = hi
+    cdef Pass c = _NOTHING
     outside = np.zeros(X.shape[0], dtype=np.uint8)
-    if sparse.issparse(X):
-        if (lo[:p] > 0).any() or (hi[:p] < 0).any():
-            raise ValueError("bounds of sparse columns must contain zero")
-        X = canonical(X)
-        _mark_sparse(X.data, X.indices, X.indptr, lo, hi, X.format == "csr", outside)
-    else:
-        _mark_dense(X, lo, hi, _by_row(X), outside)
+    cdef uint8_t[::1] marks = outside
+    if sparse.issparse(X) and ((lo[:p] > 0).any() or (hi[:p] < 0).any()):
+        raise ValueError("bounds of sparse columns must contain zero")
+    if outside.size and p:
+        c.lo, c.hi, c.outside = &lo_view[0], &hi_view[0], &marks[0]
+        _look_at(&c, X, n_threads)
     if len(lo) > p:
         outside |= ~((lo[p] <= y) & (y <= hi[p]))
     n_outside = int(outside.sum(dtype=np.int64))
@@ -324,4 +354,7 @@ def count_outside(X, y, bounds):
 
 
 def _by_row(X):
+    """Whether a row lies side by side in memory, rather than a column."""
+    if X.shape[1] == 1 and X.strides[0] == X.itemsize:
+        return False
     return abs(X.strides[0]) >= abs(X.strides[1])

@@ -1,23 +1,52 @@
+from libc.stdint cimport int32_t, int64_t
+
+from ...utils._threads cimport Work
 from ._gradient_sums cimport GradientSums
 from ._kernels cimport dpcd_tile
 
 
-cdef class CurvatureSums(GradientSums):
-    cdef object _sparse, _bounds
-    cdef double[::1] _per_unit, _per_square, _norms, _factors, _of_ones, _parts
-    cdef Py_ssize_t _tile_rows, _ahead
-    cdef double[:, ::1] _cells
-    cdef double _one, _root_curvature
-    cdef dpcd_tile _tile
+# Where one thread reads a tile: its features, one number a row each of squared norms, of factors
+# of features and of the constant, and of lengths; rows in units of their columns, `apart` from each
+# other; and integers that kernels need.
+cdef struct Bench:
+    dpcd_tile tile
+    Py_ssize_t ahead, apart
+    double *cells
+    double *norms
+    double *factors
+    double *of_ones
+    double *parts
+    double *rows
+    int32_t *room
 
-    cdef Py_ssize_t _read(self, Py_ssize_t i0, const double *squares) except -1
-    cdef void _fill(self, Py_ssize_t m, double magic, const double *of_columns,
-                    double[:, ::1] out) noexcept nogil
-    cdef void _rows_of_units(self, Py_ssize_t m, double units, const double *of_columns,
-                             double[::1] lengths, double[:, ::1] out) noexcept nogil
-    cdef object _image(self, Py_ssize_t m, transform, rows, double[::1] lengths)
+
+cdef class Room:
+    cdef Bench bench
+    cdef double[:, ::1] rows
+
+
+cdef class CurvatureSums(GradientSums):
+    cdef double[::1] _per_unit, _per_square
+    cdef Py_ssize_t _tile_rows
+    cdef double _one, _root_curvature
+    # what threads are asked for, and integers of each share
+    cdef double _row_norm, _units, _units_of_squares
+    cdef Py_ssize_t _at_once
+    cdef int64_t[:, ::1] _of_shares
+
+    cdef Bench _bench(self, Py_ssize_t apart, Py_ssize_t n_integers) noexcept nogil
+    cdef int _over_tiles(self, Work work, Py_ssize_t n_integers) except -1
+    cdef Py_ssize_t _read(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop,
+                          const double *squares) noexcept nogil
+    cdef void _fill(self, Bench *bench, Py_ssize_t m, double magic,
+                    const double *of_columns) noexcept nogil
+    cdef void _rows_of_units(self, Bench *bench, Py_ssize_t m, double units,
+                             const double *of_columns, double *lengths) noexcept nogil
+    cdef object _image(self, Room room, Py_ssize_t m, transform, double[::1] lengths)
     cdef int _check_norm(self, double row_norm) except -1
-    cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+    cdef bint _add_gram(self, Py_ssize_t i, Py_ssize_t stop, int64_t *total) noexcept nogil
+    cdef bint _add_row_sums(self, Py_ssize_t i, Py_ssize_t stop, int64_t *total) noexcept nogil
+    cdef void _clip_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                          double units) noexcept nogil
-    cdef void _weigh_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+    cdef void _weigh_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                           double units) noexcept nogil

@@ -12,13 +12,22 @@
 import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
 from scipy.linalg.blas import dsyrk, dtrmm
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
+from ...utils._threads cimport Work, over_rows
 from ._integer_rows import ROW_UNITS, rows_at_once
-from ._kernels cimport KERNELS, dpcd_pairs_apart, dpcd_rows_ahead, dpcd_tile, dpcd_tile_of
-from ._records cimport Records
+from ._kernels cimport (
+    KERNELS,
+    dpcd_pairs_apart,
+    dpcd_paying_threads,
+    dpcd_rows_ahead,
+    dpcd_tile,
+    dpcd_tile_of,
+)
+from ._records cimport Records, dpcd_spread_rows
 
 # More than the rounding of a computed norm, of up to 4,000 entries.
 cdef double SHORTER = 1 - 2.0**-30
@@ -39,15 +48,36 @@ def _symmetric(upper):
     return np.triu(upper) + np.triu(upper, 1).T
 
 
+cdef bint _gram_of_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    cdef int64_t *total = &(<CurvatureSums>of)._of_shares[share, 0]
+    return (<CurvatureSums>of)._add_gram(i, stop, total)
+
+
+cdef bint _sums_of_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    cdef int64_t *total = &(<CurvatureSums>of)._of_shares[share, 0]
+    return (<CurvatureSums>of)._add_row_sums(i, stop, total)
+
+
+cdef class Room:
+    """A bench whose rows BLAS reads, in one thread."""
+
+    def __init__(self, CurvatureSums sums):
+        self.bench = sums._bench(sums.n_coordinates, 0)
+        if self.bench.norms == NULL:
+            raise MemoryError
+        self.rows = <double[:sums._tile_rows, :sums.n_coordinates]>self.bench.rows
+
+    def __dealloc__(self):
+        free(self.bench.norms)
+
+
 cdef class CurvatureSums(GradientSums):
     """Second moments of rows, and of their images.
 
     Parameters
     ----------
     records : Records
-    X : ndarray or CSR matrix
-        The same records; sparse ones become dense a tile at a time.
-    bounds : tuple (lo, hi, center) or None
+        Sparse ones, read by row, become dense a tile at a time.
     loss : Loss
     smoothness : ndarray of shape (n_coordinates,)
         M_j; a column's unit is sqrt(M_j / curvature of the loss).
@@ -56,49 +86,68 @@ cdef class CurvatureSums(GradientSums):
         Margins of a record, of gradients alone: rows are the same in all outputs.
     """
 
-    def __init__(self, Records records, X, bounds, Loss loss, smoothness, bint fit_intercept,
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
-        self._sparse, self._bounds = (X if records.is_sparse else None), bounds
+        if records.is_sparse and not records.holds(True):
+            raise MemoryError
         self._per_square = loss.curvature / np.asarray(smoothness, dtype=np.float64)
         self._per_unit = np.sqrt(self._per_square)
         self._one = self._per_unit[self.p] if fit_intercept else 0.0
         self._root_curvature = sqrt(loss.curvature)
         self._tile_rows = max(LEAST_ROWS, min(TILE_CELLS // self.n_coordinates, MOST_ROWS))
         self._tile_rows -= self._tile_rows % 8
-        self._norms, self._factors, self._of_ones, self._parts = np.empty((4, self._tile_rows))
 
     # ---- rows ----
 
-    cdef Py_ssize_t _read(self, Py_ssize_t i0, const double *squares) except -1:
+    cdef Bench _bench(self, Py_ssize_t apart, Py_ssize_t n_integers) noexcept nogil:
+        """To be freed by its `norms`, which are NULL when out of memory."""
+        cdef Bench bench
+        cdef Py_ssize_t n = self._tile_rows, p = self.p if self.records.is_sparse else 0
+        bench.norms = <double *>calloc(n * (4 + apart + p) + n_integers // 2 + 1, sizeof(double))
+        bench.factors, bench.of_ones = bench.norms + n, bench.norms + 2 * n
+        bench.parts, bench.rows = bench.norms + 3 * n, bench.norms + 4 * n
+        bench.cells, bench.apart = bench.rows + n * apart, apart
+        bench.room = <int32_t *>(bench.cells + n * p)
+        return bench
+
+    cdef int _over_tiles(self, Work work, Py_ssize_t n_integers) except -1:
+        """Do the work of all rows in threads, each of which adds to so many integers of its own."""
+        cdef Py_ssize_t n_threads = dpcd_paying_threads(self.records.n_threads,
+                                                        self.n * self.n_coordinates)
+        # the integers of all shares are fewer than the cells of the records
+        n_threads = max(1, min(n_threads, self.n * self.n_coordinates // (n_integers + 1)))
+        self._of_shares = np.zeros((n_threads, n_integers), dtype=np.int64)
+        return over_rows(work, <void *>self, self.n, self.n_coordinates, n_threads)
+
+    cdef Py_ssize_t _read(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop,
+                          const double *squares) noexcept nogil:
         """Read a tile, and the squared norms of its features; returns the number of its rows.
 
         `squares`: what the square of a column counts in them.
         """
-        cdef Py_ssize_t i, m = min(self._tile_rows, self.n - i0)
-        if self._sparse is None:
-            KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, NULL, &self._tile)
+        cdef Py_ssize_t i, m = min(self._tile_rows, stop - i0)
+        if self.records.is_sparse:
+            dpcd_spread_rows(&self.records.rows, i0, m, self.p, bench.cells)
+            bench.tile = dpcd_tile_of(bench.cells, self.p, m, self.p, True)
         else:
-            cells = self._sparse[i0:i0 + m].toarray().astype(np.float64, copy=False)
-            if self._bounds is not None:
-                cells = np.clip(cells, self._bounds[0], self._bounds[1])
-            self._cells = np.ascontiguousarray(cells)
-            self._tile = dpcd_tile_of(&self._cells[0, 0], self.p, m, self.p, True)
+            KERNELS.load(&self.records.X, i0, NULL, m, NULL, self.p, NULL, &bench.tile)
         for i in range(m):
-            self._norms[i] = 0.0
-        self._ahead = dpcd_rows_ahead(m, self.n - i0 - m)
-        KERNELS.rows_dot(&self._tile, squares, True, self._ahead, &self._norms[0])
+            bench.norms[i] = 0.0
+        bench.ahead = dpcd_rows_ahead(m, self.n - i0 - m)
+        KERNELS.rows_dot(&bench.tile, squares, True, bench.ahead, bench.norms)
         return m
 
-    cdef void _fill(self, Py_ssize_t m, double magic, const double *of_columns,
-                    double[:, ::1] out) noexcept nogil:
+    cdef void _fill(self, Bench *bench, Py_ssize_t m, double magic,
+                    const double *of_columns) noexcept nogil:
         """Rows in the units of their columns times factors; integers unless `magic` is zero."""
         cdef Py_ssize_t i
-        KERNELS.scaled_rows(&self._tile, of_columns, &self._factors[0], magic, self._ahead,
-                            &out[0, 0], out.shape[1])
+        KERNELS.scaled_rows(&bench.tile, of_columns, bench.factors, magic, bench.ahead,
+                            bench.rows, bench.apart)
         if self.fit_intercept:
             for i in range(m):
-                out[i, self.p] = (self._of_ones[i] * of_columns[self.p] + magic) - magic
+                bench.rows[i * bench.apart + self.p] = (
+                    (bench.of_ones[i] * of_columns[self.p] + magic) - magic)
 
     # ---- second moments ----
 
@@ -112,44 +161,44 @@ cdef class CurvatureSums(GradientSums):
         -------
         ndarray of shape (n_coordinates, n_coordinates), int64 (float64 for plain sums)
         """
-        cdef Py_ssize_t i0 = 0, i, m, n_groups, size, d = self.n_coordinates
-        cdef Py_ssize_t apart = dpcd_pairs_apart(d)
-        cdef Interrupts interrupts = Interrupts()
+        cdef Py_ssize_t d = self.n_coordinates, apart = dpcd_pairs_apart(d)
         if units == 0:
             return self._plain_gram(row_norm)
-        cdef Py_ssize_t at_once = rows_at_once(units, d)
         self._check_norm(row_norm)
-        cdef double[:, ::1] q = np.zeros((self._tile_rows, apart))
-        cdef int32_t[:, ::1] room = np.empty(((self._tile_rows + 1) // 2, apart), dtype=np.int32)
-        cdef int64_t[:, ::1] total = np.zeros((apart, apart), dtype=np.int64)
-        while i0 < self.n:
-            interrupts.look()
-            m = self._read(i0, &self._per_square[0])
-            n_groups = (m + at_once - 1) // at_once
+        self._row_norm, self._units, self._at_once = row_norm, units, rows_at_once(units, d)
+        self._over_tiles(_gram_of_rows, apart * apart)
+        total = np.asarray(self._of_shares).sum(axis=0).reshape(apart, apart)
+        return _symmetric(total[:d, :d])
+
+    cdef bint _add_gram(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
+        cdef Py_ssize_t i, m, n_groups, size, d = self.n_coordinates, apart = dpcd_pairs_apart(d)
+        cdef Bench bench = self._bench(apart, (self._tile_rows + 1) // 2 * apart)
+        while bench.norms != NULL and i0 < stop:
+            m = self._read(&bench, i0, stop, &self._per_square[0])
+            n_groups = (m + self._at_once - 1) // self._at_once
             size = (m + n_groups - 1) // n_groups
-            with nogil:
-                self._clip_rows(i0, m, row_norm, units)
-                self._fill(m, MAGIC, &self._per_unit[0], q)
-                for i in range(n_groups):
-                    if i * size < m:
-                        KERNELS.add_products(&q[i * size, 0], min(size, m - i * size), d, apart,
-                                             &room[0, 0], &total[0, 0])
+            self._clip_rows(&bench, i0, m, self._row_norm, self._units)
+            self._fill(&bench, m, MAGIC, &self._per_unit[0])
+            for i in range(n_groups):
+                if i * size < m:
+                    KERNELS.add_products(bench.rows + i * size * apart, min(size, m - i * size), d,
+                                         apart, bench.room, total)
             i0 += m
-        return _symmetric(np.asarray(total)[:d, :d])
+        free(bench.norms)
+        return bench.norms != NULL
 
     def _plain_gram(self, double row_norm):
         """Σ τ τᵀ, weighted, in floating point: for fits without noise."""
         cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates
         cdef Interrupts interrupts = Interrupts()
-        rows, total = np.empty((self._tile_rows, d)), np.zeros((d, d), order="F")
-        cdef double[:, ::1] q = rows
+        total = np.zeros((d, d), order="F")
+        cdef Room room = Room(self)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, &self._per_square[0])
-            with nogil:
-                self._clip_rows(i0, m, row_norm, 0.0)
-                self._fill(m, 0.0, &self._per_unit[0], q)
-            total = dsyrk(1.0, rows[:m].T, beta=1.0, c=total, overwrite_c=1)
+            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
+            self._clip_rows(&room.bench, i0, m, row_norm, 0.0)
+            self._fill(&room.bench, m, 0.0, &self._per_unit[0])
+            total = dsyrk(1.0, np.asarray(room.rows)[:m].T, beta=1.0, c=total, overwrite_c=1)
             i0 += m
         return _symmetric(total)
 
@@ -165,31 +214,34 @@ cdef class CurvatureSums(GradientSums):
         -------
         ndarray of shape (n_coordinates + 1,), int64
         """
-        cdef Py_ssize_t i, j, i0 = 0, m, d = self.n_coordinates
-        cdef Interrupts interrupts = Interrupts()
-        cdef double[:, ::1] q = np.empty((self._tile_rows, d))
-        cdef double[::1] part = np.empty(d + 1)
-        cdef int64_t[::1] total = np.zeros(d + 1, dtype=np.int64)
-        cdef double length, most = units_of_squares * SHORTER
         self._check_norm(row_norm)
-        while i0 < self.n:
-            interrupts.look()
-            m = self._read(i0, &self._per_square[0])
-            with nogil:
-                part[:] = 0.0
-                self._clip_rows(i0, m, row_norm, units)
-                if self.records.weights != NULL:
-                    self._weigh_rows(i0, m, row_norm, units)
-                self._fill(m, MAGIC, &self._per_unit[0], q)
-                for i in range(m):
-                    for j in range(d):
-                        part[j] += q[i, j]
-                    length = most * self._parts[i]
-                    part[d] += (length * length + MAGIC) - MAGIC
-                for j in range(d + 1):
-                    total[j] += <int64_t>part[j]
+        self._row_norm, self._units, self._units_of_squares = row_norm, units, units_of_squares
+        self._over_tiles(_sums_of_rows, self.n_coordinates + 1)
+        return np.asarray(self._of_shares).sum(axis=0)
+
+    cdef bint _add_row_sums(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
+        cdef Py_ssize_t i, j, m, d = self.n_coordinates
+        cdef Bench bench = self._bench(d, 2 * (d + 1))
+        cdef double *part = <double *>bench.room
+        cdef double length, most = self._units_of_squares * SHORTER
+        while bench.norms != NULL and i0 < stop:
+            m = self._read(&bench, i0, stop, &self._per_square[0])
+            self._clip_rows(&bench, i0, m, self._row_norm, self._units)
+            if self.records.weights != NULL:
+                self._weigh_rows(&bench, i0, m, self._row_norm, self._units)
+            self._fill(&bench, m, MAGIC, &self._per_unit[0])
+            for j in range(d + 1):
+                part[j] = 0.0
+            for i in range(m):
+                for j in range(d):
+                    part[j] += bench.rows[i * d + j]
+                length = most * bench.parts[i]
+                part[d] += (length * length + MAGIC) - MAGIC
+            for j in range(d + 1):
+                total[j] += <int64_t>part[j]
             i0 += m
-        return np.asarray(total)
+        free(bench.norms)
+        return bench.norms != NULL
 
     cdef int _check_norm(self, double row_norm) except -1:
         """Features are cut to what the constant leaves of a norm: it has to leave something."""
@@ -198,7 +250,7 @@ cdef class CurvatureSums(GradientSums):
                              f"the norm {row_norm:.6g}")
         return 0
 
-    cdef void _clip_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+    cdef void _clip_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                          double units) noexcept nogil:
         """Factors of features and of the constant, for rows within `row_norm`.
 
@@ -206,10 +258,10 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef double whole = units / row_norm * SHORTER, one = self._one * self._one
         cdef double norm, longest, room, light, of_features, of_row, weight
-        cdef double *roots = &self._of_ones[0]
-        cdef double *factors = &self._factors[0]
-        cdef double *parts = &self._parts[0]
-        cdef const double *norms = &self._norms[0]
+        cdef double *roots = bench.of_ones
+        cdef double *factors = bench.factors
+        cdef double *parts = bench.parts
+        cdef const double *norms = bench.norms
         cdef Py_ssize_t i
         for i in range(m):
             roots[i] = 1.0
@@ -236,7 +288,7 @@ cdef class CurvatureSums(GradientSums):
             roots[i] = roots[i] * of_row * whole
             factors[i] = roots[i] * of_features
 
-    cdef void _weigh_rows(self, Py_ssize_t i0, Py_ssize_t m, double row_norm,
+    cdef void _weigh_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
                           double units) noexcept nogil:
         """Factors for rows times their weights, or as much of these as keeps them in their norm.
 
@@ -246,37 +298,37 @@ cdef class CurvatureSums(GradientSums):
         cdef double root, length, most, weight
         cdef Py_ssize_t i
         for i in range(m):
-            root = self._of_ones[i] / whole
-            length = self._parts[i] / root if root > 0.0 else 0.0
+            root = bench.of_ones[i] / whole
+            length = bench.parts[i] / root if root > 0.0 else 0.0
             most = sqrt(length * length + one * one)
             most = SHORTER / (most if most > SHORTEST else SHORTEST)
             weight = self.records.weights[i0 + i] if root > 0.0 else 0.0
             weight = weight if weight < most else most
             length = sqrt(weight) * length
-            self._parts[i] = length if length < 1.0 else 1.0
-            self._factors[i] *= weight / root if root > 0.0 else 0.0
-            self._of_ones[i] = weight * whole
+            bench.parts[i] = length if length < 1.0 else 1.0
+            bench.factors[i] *= weight / root if root > 0.0 else 0.0
+            bench.of_ones[i] = weight * whole
 
     # ---- images in a geometry ----
 
-    cdef void _rows_of_units(self, Py_ssize_t m, double units, const double *of_columns,
-                             double[::1] lengths, double[:, ::1] out) noexcept nogil:
+    cdef void _rows_of_units(self, Bench *bench, Py_ssize_t m, double units,
+                             const double *of_columns, double *lengths) noexcept nogil:
         """The rows of a tile as integers, whose norm is `units` but for the rounding.
 
-        `of_columns`: what a column counts, the constant's last, as `_norms` have it.
+        `of_columns`: what a column counts, the constant's last, as the bench's `norms` have it.
         """
         cdef Py_ssize_t i
         cdef double norm, one = of_columns[self.p] if self.fit_intercept else 0.0
         for i in range(m):
-            norm = sqrt(self._norms[i] + one * one) * LONGER
+            norm = sqrt(bench.norms[i] + one * one) * LONGER
             norm = norm if norm >= 0.0 else INFINITY  # NaN
             lengths[i] = norm if norm > SHORTEST else SHORTEST
         for i in range(m):
-            self._factors[i] = units / lengths[i]  # 0 where it is infinite
-            self._of_ones[i] = self._factors[i]
-        self._fill(m, MAGIC, of_columns, out)
+            bench.factors[i] = units / lengths[i]  # 0 where it is infinite
+            bench.of_ones[i] = bench.factors[i]
+        self._fill(bench, m, MAGIC, of_columns)
 
-    cdef object _image(self, Py_ssize_t m, transform, rows, double[::1] lengths):
+    cdef object _image(self, Room room, Py_ssize_t m, transform, double[::1] lengths):
         """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.
 
         Exact integers: the transform times rint(ROW_UNITS τ / length).
@@ -284,12 +336,12 @@ cdef class CurvatureSums(GradientSums):
         cdef Py_ssize_t i, d = self.n_coordinates
         cdef double[::1] ones = np.ones(d)
         cdef dpcd_tile image
-        self._rows_of_units(m, ROW_UNITS, &self._per_unit[0], lengths, rows)
-        moved = dtrmm(1.0, transform, rows[:m].T, lower=1, overwrite_b=1)
+        self._rows_of_units(&room.bench, m, ROW_UNITS, &self._per_unit[0], &lengths[0])
+        moved = dtrmm(1.0, transform, np.asarray(room.rows)[:m].T, lower=1, overwrite_b=1)
         image = dpcd_tile_of(<const double *><size_t>moved.ctypes.data, d, m, d, True)
         for i in range(m):
-            self._norms[i] = 0.0
-        KERNELS.rows_dot(&image, &ones[0], True, 0, &self._norms[0])
+            room.bench.norms[i] = 0.0
+        KERNELS.rows_dot(&image, &ones[0], True, 0, room.bench.norms)
         return moved.T
 
     def image_grams(self, transform, coef, double unit, double clip, double row_norm,
@@ -310,24 +362,25 @@ cdef class CurvatureSums(GradientSums):
         cdef double[::1] lengths = np.empty(self._tile_rows), margins = np.empty(self._tile_rows)
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Interrupts interrupts = Interrupts()
-        rows = np.empty((self._tile_rows, d))
+        cdef Room room = Room(self)
         dtype = np.int64 if units > 0 else np.float64
         parts = [np.zeros((d, d), order="F") for _ in range(2)]
         totals = [np.zeros((d, d), dtype=dtype) for _ in range(2)]
         exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, &self._per_square[0])
+            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
             margins[:] = w[self.p] if self.fit_intercept else 0.0
-            KERNELS.rows_dot(&self._tile, &w[0], False, 0, &margins[0])
-            images = self._image(m, transform, rows, lengths)
+            KERNELS.rows_dot(&room.bench.tile, &w[0], False, 0, &margins[0])
+            images = self._image(room, m, transform, lengths)
             y = np.asarray(<const double[:m]>(self.records.y + i0))
+            norms = np.sqrt(np.asarray(<double[:m]>room.bench.norms))
             weights = (np.ones(m) if self.records.weights == NULL
                        else np.asarray(<const double[:m]>(self.records.weights + i0)))
             factors = _factors_of_moments(
                 self.loss, np.asarray(margins)[:m], y, weights,
                 np.asarray(lengths)[:m] * (unit / (ROW_UNITS * self._root_curvature)),
-                np.sqrt(np.asarray(self._norms)[:m]), clip, row_norm, score_norm, units)
+                norms, clip, row_norm, score_norm, units)
             if since + m > exact:
                 for total, part in zip(totals, parts):
                     total += part.astype(dtype)

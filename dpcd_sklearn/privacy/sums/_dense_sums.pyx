@@ -71,7 +71,7 @@ cdef class DenseSums(MovingSums):
             width += self._step_starts[self.n_outputs]
         if question.limit > 0:  # sums of integers: their order is free
             n_threads = dpcd_paying_threads(self.records.n_threads, self.n * width)
-        return self._add_in_threads(question, n_threads, question.size)
+        return self._add_in_threads(question, 0, self.n, n_threads, question.size)
 
     cdef bint _reads_again(self, const Question *question) noexcept nogil:
         """Whether cells of a tile are read more than once."""

@@ -17,7 +17,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
 from ...utils._interrupts cimport Interrupts
-from ._curvature_sums cimport CurvatureSums
+from ...utils._threads cimport SLAB
+from ._curvature_sums cimport Bench, CurvatureSums, Room
 from ._integer_rows import ROW_UNITS, split, whole_weights
 from ._kernels cimport KERNELS, dpcd_paying_threads, dpcd_tile, dpcd_tile_of
 from ._sums cimport Question, question_of
@@ -38,12 +39,16 @@ cdef enum:
 cdef Py_ssize_t MOST_KEPT = 2**30
 
 
+cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    return (<GeometrySums>of)._measure_some(i, stop)
+
+
 cdef class GeometrySums(CurvatureSums):
     """Sums of gradients in a geometry, and the sums that such a geometry is made of.
 
     Parameters
     ----------
-    records, X, bounds, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
+    records, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
     """
 
     cdef double[::1] _square_norms
@@ -55,7 +60,7 @@ cdef class GeometrySums(CurvatureSums):
     cdef int16_t[:, ::1] _short
     cdef int32_t[:, ::1] _pairs
     cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
-    cdef double _units, _slack
+    cdef double _row_units, _slack
     # an iterate: integers, their unit, and units of a gradient in its clip
     cdef double[:, ::1] _whole
     cdef double _unit, _per_clip
@@ -77,7 +82,7 @@ cdef class GeometrySums(CurvatureSums):
             self._apart = 0
             self._measure_images(transform, largest)
         else:
-            self._pairs, self._of_rows, of_columns, self._units, self._slack = narrow
+            self._pairs, self._of_rows, of_columns, self._row_units, self._slack = narrow
             self._of_columns = of_columns * np.asarray(self._per_unit)
             self._squares = np.square(self._of_columns)
             self._apart = (self.n_coordinates + 7) // 8 * 8
@@ -90,14 +95,14 @@ cdef class GeometrySums(CurvatureSums):
         cdef double[::1] lengths = np.empty(self._tile_rows)
         cdef double slack = 0.5 * largest * sqrt(<double>d), norm
         cdef Interrupts interrupts = Interrupts()
-        rows = np.empty((self._tile_rows, d))
+        cdef Room room = Room(self)
         self._square_norms = np.empty(self.n)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(i0, &self._per_square[0])
-            self._image(m, transform, rows, lengths)
+            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
+            self._image(room, m, transform, lengths)
             for i in range(m):
-                norm = (sqrt(self._norms[i]) + slack) * lengths[i] * LONGER
+                norm = (sqrt(room.bench.norms[i]) + slack) * lengths[i] * LONGER
                 norm /= ROW_UNITS * self._root_curvature * self._smallest
                 norm = norm * norm
                 # an undefined one, of a row that overflows, is infinite: it is multiplied by zero
@@ -107,29 +112,27 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef int _measure_short(self) except -1:
         """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
-        cdef Py_ssize_t i, i0 = 0, m
-        cdef Py_ssize_t in_pairs = self._pairs.shape[1]
-        cdef double[:, ::1] q = np.zeros((self._tile_rows, in_pairs))
-        cdef double[::1] lengths = np.empty(self._tile_rows)
-        cdef int32_t[:, ::1] room = np.empty((4, in_pairs), dtype=np.int32)
-        cdef Interrupts interrupts = Interrupts()
-        cdef bint kept = self._sparse is None and 2 * self.n * self._apart <= MOST_KEPT
+        cdef bint kept = not self.records.is_sparse and 2 * self.n * self._apart <= MOST_KEPT
         self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
         self._lengths, self._rooms = np.empty(self.n), np.empty(self.n)
-        while i0 < self.n:
-            interrupts.look()
-            m = self._read(i0, &self._squares[0])
-            self._rows_of_units(m, self._units, &self._of_columns[0], lengths, q)
-            KERNELS.image_norms(&q[0, 0], m, self.n_coordinates, in_pairs, &self._pairs[0, 0],
-                                &self._of_rows[0], &room[0, 0], &self._norms[0])
-            with nogil:
-                for i in range(m):
-                    self._rooms[i0 + i] = self._room(sqrt(self._norms[i]))
-                    self._lengths[i0 + i] = lengths[i] / self._units
-                if kept:
-                    KERNELS.narrow(&q[0, 0], m, in_pairs, self._apart, &self._short[i0, 0])
+        return self._over_tiles(_measure_rows, 0)
+
+    cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
+        cdef Py_ssize_t i, m, in_pairs = self._pairs.shape[1]
+        cdef Bench bench = self._bench(in_pairs, 4 * in_pairs)
+        while bench.norms != NULL and i0 < stop:
+            m = self._read(&bench, i0, stop, &self._squares[0])
+            self._rows_of_units(&bench, m, self._row_units, &self._of_columns[0], bench.parts)
+            KERNELS.image_norms(bench.rows, m, self.n_coordinates, in_pairs, &self._pairs[0, 0],
+                                &self._of_rows[0], bench.room, bench.norms)
+            for i in range(m):
+                self._rooms[i0 + i] = self._room(sqrt(bench.norms[i]))
+                self._lengths[i0 + i] = bench.parts[i] / self._row_units
+            if self._short.shape[0]:
+                KERNELS.narrow(bench.rows, m, in_pairs, self._apart, &self._short[i0, 0])
             i0 += m
-        return 0
+        free(bench.norms)
+        return bench.norms != NULL
 
     cdef double _room(self, double image) noexcept nogil:
         """The largest multiple of a row, over that of one whose image is as short as can be."""
@@ -177,9 +180,8 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef object _short_gradient(self, const double[::1] coef, const Question *question):
         """The integers of `gradient`: a record adds whole multiples of its whole row."""
-        cdef Py_ssize_t i0 = 0, m, n_threads, size = 2 * self.n_outputs * self._apart
-        cdef double[:, ::1] q
-        cdef double[::1] lengths
+        cdef Py_ssize_t start = 0, stop, n_threads, size = 2 * self.n_outputs * self._apart
+        cdef Py_ssize_t at_once = max(1, SLAB // self._apart)
         cdef bint enough = True
         cdef Interrupts interrupts = Interrupts()
         columns = np.asarray(self._of_columns)
@@ -188,20 +190,15 @@ cdef class GeometrySums(CurvatureSums):
         self._per_clip = question.limit / (question.clip * self._root_curvature)
         if not self._has_room(size, True, False):
             raise MemoryError
-        self._totals[:size] = 0.0
-        if self._short.shape[0]:
-            n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self._apart)
+        for k in range(size):
+            self._totals[k] = 0.0
+        n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self._apart)
+        while start < self.n and enough:
+            interrupts.look()
+            stop = min(start + n_threads * at_once, self.n)
             with nogil:
-                enough = self._add_in_threads(question, n_threads, size)
-        else:
-            q, lengths = np.zeros((self._tile_rows, self._apart)), np.empty(self._tile_rows)
-            while i0 < self.n and enough:
-                interrupts.look()
-                m = self._read(i0, &self._squares[0])
-                with nogil:
-                    self._rows_of_units(m, self._units, &self._of_columns[0], lengths, q)
-                    enough = self._add_short(question, i0, i0 + m, &q[0, 0], &self._totals[0])
-                i0 += m
+                enough = self._add_in_threads(question, start, stop, n_threads, size)
+            start = stop
         if not enough:
             raise MemoryError
         coarse, fine = np.asarray(self._totals)[:size].reshape(2, self.n_outputs, -1)
@@ -218,11 +215,11 @@ cdef class GeometrySums(CurvatureSums):
                         double *sums) noexcept nogil:
         if self._apart == 0 or question.limit == 0:
             return CurvatureSums._add_rows(self, question, i, stop, sums)
-        return self._add_short(question, i, stop, NULL, sums)
+        return self._add_short(question, i, stop, sums)
 
     cdef bint _add_short(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
-                         const double *rows, double *sums) noexcept nogil:
-        """sums += contributions of rows i, ..., stop - 1, which are kept or given as doubles.
+                         double *sums) noexcept nogil:
+        """sums += contributions of rows i, ..., stop - 1, which are kept or made again.
 
         Sums of some are exact in doubles, those of all in two: multiples of 2^COARSE, and the rest.
         """
@@ -237,15 +234,25 @@ cdef class GeometrySums(CurvatureSums):
         cdef const double *weights = NULL
         cdef const double *tile
         cdef dpcd_tile doubles
-        if room == NULL:
+        cdef bint kept = self._short.shape[0] > 0
+        cdef Bench bench
+        bench.norms, bench.rows = NULL, room
+        if not kept and room != NULL:
+            bench = self._bench(apart, 0)
+        if room == NULL or not (kept or bench.norms != NULL):
+            free(room)
             return False
         while i < stop:
-            n_rows, k, tile = min(at_once, stop - i), 0, rows
+            n_rows, k, tile = min(at_once, stop - i), 0, bench.rows
             # 1. margins: products of integers, exact in any order
-            if rows == NULL:
+            if not kept:
+                self._read(&bench, i, i + n_rows, &self._squares[0])
+                self._rows_of_units(&bench, n_rows, self._row_units, &self._of_columns[0],
+                                    bench.parts)
+            else:
                 KERNELS.short_dot(&self._short[i, 0], n_rows, apart, &self._whole[0, 0], room,
                                   margins)
-                k, tile = 1, room
+                k = 1
             while k < K:
                 for j in range(n_rows):
                     margins[k * n_rows + j] = 0.0
@@ -266,8 +273,6 @@ cdef class GeometrySums(CurvatureSums):
             for k in range(K):
                 KERNELS.short_sums(tile, n_rows, apart, r + k * n_rows, some + k * apart)
             i, since = i + n_rows, since + n_rows
-            if rows != NULL:
-                rows += n_rows * apart
             if since + at_once > EXACT_ROWS or i == stop:
                 since = 0
                 for k in range(K * apart):
@@ -275,6 +280,7 @@ cdef class GeometrySums(CurvatureSums):
                     sums[k] += coarse
                     sums[K * apart + k] += some[k] - coarse * (1 << COARSE)
                     some[k] = 0.0
+        free(bench.norms)
         free(room)
         return True
 

@@ -104,7 +104,7 @@ cdef class GradientSums(LocalSums):
             if self.records.is_sparse:
                 n_cells = self.records.n_entries
             n_threads = dpcd_paying_threads(self.records.n_threads, n_cells)
-        return self._add_in_threads(question, n_threads, size)
+        return self._add_in_threads(question, 0, self.n, n_threads, size)
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:

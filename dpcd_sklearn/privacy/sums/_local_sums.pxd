@@ -15,7 +15,7 @@ cdef class LocalSums(Sums):
 
     cdef bint _has_room(self, Py_ssize_t size, bint totals, bint integers) noexcept nogil
     cdef void _round(self, Py_ssize_t size) noexcept nogil
-    cdef bint _add_in_threads(self, const Question *question, Py_ssize_t n_threads,
-                              Py_ssize_t size) noexcept nogil
+    cdef bint _add_in_threads(self, const Question *question, Py_ssize_t start, Py_ssize_t stop,
+                              Py_ssize_t n_threads, Py_ssize_t size) noexcept nogil
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil

@@ -1,13 +1,27 @@
 """The common part of sums in this process: buffers, and shares of rows for threads."""
 
 import numpy as np
-from cython.parallel cimport prange
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
 from ...losses._loss cimport Loss
+from ...utils._threads cimport in_shares
 from ._records cimport Records
 from ._sums cimport Question, Sums
+
+# A question, and sums of so many numbers that each share of rows adds its own to.
+cdef struct Shares:
+    void *sums
+    const Question *question
+    double *parts
+    Py_ssize_t size
+
+
+cdef bint _add_share(void *of, Py_ssize_t share, Py_ssize_t start,
+                     Py_ssize_t stop) noexcept nogil:
+    cdef Shares *shares = <Shares *>of
+    return (<LocalSums>shares.sums)._add_rows(shares.question, start, stop,
+                                              shares.parts + share * shares.size)
 
 
 cdef class LocalSums(Sums):
@@ -62,28 +76,26 @@ cdef class LocalSums(Sums):
         for k in range(size):
             self._integers[k] = <int64_t>self._totals[k]
 
-    cdef bint _add_in_threads(self, const Question *question, Py_ssize_t n_threads,
-                              Py_ssize_t size) noexcept nogil:
-        """_totals += contributions of all rows; False when out of memory.
+    cdef bint _add_in_threads(self, const Question *question, Py_ssize_t start, Py_ssize_t stop,
+                              Py_ssize_t n_threads, Py_ssize_t size) noexcept nogil:
+        """_totals += contributions of these rows; False when out of memory.
 
         Integers are added exactly: neither the shares nor their order show in the totals.
         """
-        cdef Py_ssize_t share, t, k
-        cdef int n_failed = 0
+        cdef Py_ssize_t k
+        cdef bint enough
+        cdef Shares shares
         if n_threads == 1:
-            return self._add_rows(question, 0, self.n, &self._totals[0])
-        cdef double *parts = <double *>calloc(max(1, n_threads * size), sizeof(double))
-        if parts == NULL:
+            return self._add_rows(question, start, stop, &self._totals[0])
+        shares.sums, shares.question, shares.size = <void *>self, question, size
+        shares.parts = <double *>calloc(max(1, n_threads * size), sizeof(double))
+        if shares.parts == NULL:
             return False
-        share = (self.n // n_threads + 16) // 16 * 16
-        for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
-            n_failed += not self._add_rows(question, min(t * share, self.n),
-                                           min((t + 1) * share, self.n), parts + t * size)
-        for t in range(n_threads):
-            for k in range(size):
-                self._totals[k] += parts[t * size + k]
-        free(parts)
-        return n_failed == 0
+        enough = in_shares(_add_share, &shares, start, stop, n_threads)
+        for k in range(n_threads * size):
+            self._totals[k % size] += shares.parts[k]
+        free(shares.parts)
+        return enough
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:

@@ -8,15 +8,16 @@
 """
 
 import numpy as np
-from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free, malloc
 from scipy.sparse import issparse
 
+from ...utils._threads cimport over_rows
 from ._kernels cimport (
     DPCD_LANES,
     DPCD_READ_AGAIN,
     DPCD_READ_ONCE,
     KERNELS,
+    dpcd_matrix,
     dpcd_paying_threads,
     dpcd_rows_ahead,
     dpcd_tile,
@@ -26,6 +27,14 @@ from ._records cimport Records, dpcd_add_columns, dpcd_dot_rows, dpcd_join_lanes
 
 cdef enum:
     SPARSE_ROWS = 1024
+
+
+# The products of rows start, ..., stop - 1, one output after the other in memory.
+cdef struct Products:
+    void *records
+    Py_ssize_t n_outputs
+    const double *v
+    double *sums
 
 
 def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
@@ -39,7 +48,7 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
     bounds : tuple (lo, hi) of float64 arrays of shape (n_features,), or None
         What features are clipped to; those of sparse records contain zero.
     n_threads : int, default=1
-        Of passes over dense records.
+        Of passes over dense records, and over sparse ones by row.
 
     Returns
     -------
@@ -52,74 +61,71 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
     out = np.zeros((len(coef), records.n))
     cdef const double[:, ::1] v = np.ascontiguousarray(coef, dtype=np.float64)
     cdef double[:, ::1] sums = out
-    cdef bint enough = True
+    cdef Products asked
+    cdef Py_ssize_t n_cells
     if v.shape[1] != records.p:
         raise ValueError(f"coef has {v.shape[1]} columns, X has {records.p}")
-    if out.size and records.p:
-        with nogil:
-            if not records.is_sparse:
-                enough = _dense(records, v, sums)
-            elif by_row:
-                enough = records.holds(True) and _by_row(records, v, sums)
-            else:
-                enough = records.holds(False) and _by_column(records, v, sums)
-    if not enough:
+    if not out.size or not records.p:
+        return out.T
+    if records.is_sparse and not records.holds(by_row):
         raise MemoryError
+    asked.records, asked.n_outputs = <void *>records, v.shape[0]
+    asked.v, asked.sums = &v[0, 0], &sums[0, 0]
+    if records.is_sparse and not by_row:
+        if not _by_column(records, &asked):
+            raise MemoryError
+        return out.T
+    n_cells = records.n_entries if by_row else records.n * records.p
+    over_rows(_sparse_rows if by_row else _dense_rows, &asked, records.n, records.p,
+              dpcd_paying_threads(records.n_threads, n_cells))
     return out.T
 
 
-cdef bint _dense(Records records, const double[:, ::1] v, double[:, ::1] sums) noexcept nogil:
-    cdef Py_ssize_t t, share, n = records.n
-    cdef Py_ssize_t n_threads = dpcd_paying_threads(records.n_threads, n * records.p)
-    cdef int n_failed = 0
-    if n_threads == 1:
-        return _dense_rows(records, v, 0, n, sums)
-    share = (n // n_threads + 16) // 16 * 16
-    for t in prange(n_threads, num_threads=n_threads, schedule="static", chunksize=1):
-        n_failed += not _dense_rows(records, v, min(t * share, n), min((t + 1) * share, n), sums)
-    return n_failed == 0
-
-
-cdef bint _dense_rows(Records records, const double[:, ::1] v, Py_ssize_t i, Py_ssize_t stop,
-                      double[:, ::1] sums) noexcept nogil:
-    cdef Py_ssize_t k, n_rows, ahead, p = records.p
+cdef bint _dense_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    cdef const Products *asked = <Products *>of
+    cdef dpcd_matrix *X = &(<Records>asked.records).X
+    cdef Py_ssize_t k, n_rows, ahead, n = (<Records>asked.records).n, p = X.n_columns
     cdef Py_ssize_t tile_rows = dpcd_tile_rows(
-        &records.X, p, DPCD_READ_ONCE if v.shape[0] == 1 else DPCD_READ_AGAIN)
+        X, p, DPCD_READ_ONCE if asked.n_outputs == 1 else DPCD_READ_AGAIN)
     cdef double *room = NULL
     cdef dpcd_tile tile
-    if v.shape[0] > 1 and records.X.bounds.lo != NULL:  # read often: clipped once
+    if asked.n_outputs > 1 and X.bounds.lo != NULL:  # read often: clipped once
         room = <double *>malloc(tile_rows * p * sizeof(double))
         if room == NULL:
             return False
     while i < stop:
         n_rows = min(tile_rows, stop - i)
-        KERNELS.load(&records.X, i, NULL, n_rows, NULL, p, room, &tile)
-        ahead = dpcd_rows_ahead(tile_rows, records.n - i - n_rows)
-        for k in range(v.shape[0]):
-            KERNELS.rows_dot(&tile, &v[k, 0], False, 0 if k else ahead, &sums[k, i])
+        KERNELS.load(X, i, NULL, n_rows, NULL, p, room, &tile)
+        ahead = dpcd_rows_ahead(tile_rows, n - i - n_rows)
+        for k in range(asked.n_outputs):
+            KERNELS.rows_dot(&tile, asked.v + k * p, False, 0 if k else ahead,
+                             asked.sums + k * n + i)
         i += n_rows
     free(room)
     return True
 
 
-cdef bint _by_row(Records records, const double[:, ::1] v, double[:, ::1] sums) noexcept nogil:
+cdef bint _sparse_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+    cdef const Products *asked = <Products *>of
     cdef Py_ssize_t[SPARSE_ROWS] rows
-    cdef Py_ssize_t i = 0, k, n_rows
-    while i < records.n:
-        n_rows = min(SPARSE_ROWS, records.n - i)
+    cdef Py_ssize_t k, n_rows, n = (<Records>asked.records).n, p = (<Records>asked.records).p
+    while i < stop:
+        n_rows = min(SPARSE_ROWS, stop - i)
         for k in range(n_rows):
             rows[k] = i + k
-        for k in range(v.shape[0]):
-            dpcd_dot_rows(&records.rows, n_rows, rows, &v[k, 0], False, &sums[k, i])
+        for k in range(asked.n_outputs):
+            dpcd_dot_rows(&(<Records>asked.records).rows, n_rows, rows, asked.v + k * p, False,
+                          asked.sums + k * n + i)
         i += n_rows
     return True
 
 
-cdef bint _by_column(Records records, const double[:, ::1] v, double[:, ::1] sums) noexcept nogil:
+cdef bint _by_column(Records records, const Products *asked) noexcept nogil:
     cdef Py_ssize_t k
     cdef double *lanes = <double *>calloc(records.n * DPCD_LANES, sizeof(double))
-    for k in range(v.shape[0] if lanes != NULL else 0):
-        dpcd_add_columns(&records.columns, records.p, NULL, &v[k, 0], lanes)
-        dpcd_join_lanes(records.n, NULL, lanes, &sums[k, 0])  # and they are zeros again
+    for k in range(asked.n_outputs if lanes != NULL else 0):
+        dpcd_add_columns(&records.columns, records.p, NULL, asked.v + k * records.p, lanes)
+        # and they are zeros again
+        dpcd_join_lanes(records.n, NULL, lanes, asked.sums + k * records.n)
     free(lanes)
     return lanes != NULL

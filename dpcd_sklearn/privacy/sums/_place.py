@@ -3,14 +3,13 @@
 import math
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ._counts import count_cells, count_norms, count_outside
 from ._dense_sums import DenseSums
 from ._exact_moments import moments_of
 from ._geometry_sums import GeometrySums
 from ._gradient_sums import GradientSums
-from ._records import Records, canonical
+from ._records import Records
 from ._sparse_sums import SparseSums
 from ._sums import Place
 
@@ -48,20 +47,20 @@ class LocalPlace(Place):
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         X, y, weights, bounds = self._arrays
-        if issparse(X):
-            X = canonical(X).tocsr()
         if weights is not None and max_weight < math.inf:
             weights = np.clip(weights, 0.0, max_weight)
         records = Records(X, y, weights, bounds, n_threads=self._n_threads)
-        return GeometrySums(records, X, bounds, loss, smoothness, fit_intercept, n_outputs)
+        return GeometrySums(records, loss, smoothness, fit_intercept, n_outputs)
 
     def counts(self, of, *, edges=None, around=None, divisor=None):
         X, y, *_ = self._arrays
         if of == "row_norm":
-            return count_norms(X, np.ones(self.n_features) if divisor is None else divisor)
+            divisor = np.ones(self.n_features) if divisor is None else divisor
+            return count_norms(X, divisor, self._n_threads)
         if of == "outside":
-            return count_outside(X, y, edges)
-        return count_cells(X if of == "features" else y.reshape(len(y), -1), edges, around)
+            return count_outside(X, y, edges, self._n_threads)
+        columns = X if of == "features" else y.reshape(len(y), -1)
+        return count_cells(columns, edges, around, self._n_threads)
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays

@@ -28,6 +28,8 @@ cdef extern from "_sparse.h":
                          double *out) noexcept nogil
     void dpcd_dot_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
                        const double *v, int square, double *out) noexcept nogil
+    void dpcd_spread_rows(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n, Py_ssize_t p,
+                          double *out) noexcept nogil
     void dpcd_sum_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
                           const double *r, const double *roots, double clip, double limit,
                           double *plain, int64_t *integers) noexcept nogil

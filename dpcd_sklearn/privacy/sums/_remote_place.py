@@ -14,6 +14,7 @@ import numpy as np
 
 from ._exact_moments import Moments
 from ._geometry_sums import GeometrySums
+from ._person_sums import PersonSums
 from ._remote_sums import RemoteSums, answer, make_move
 from ._sums import Place
 
@@ -153,6 +154,8 @@ class RemotePlace(Place):
         As of Dialogue.
     n_samples, n_features, n_targets : int
         Of all parts together.
+    of_persons : bool, default=False
+        Whether a part sums over persons, of whom n_samples is the number.
 
     Attributes
     ----------
@@ -160,9 +163,9 @@ class RemotePlace(Place):
         Those that were opened.
     """
 
-    def __init__(self, ask, n_samples, n_features, n_targets=1):
+    def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False):
         self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
-        self.dialogues, self._ask = [], ask
+        self.dialogues, self._ask, self._of_persons = [], ask, of_persons
 
     def _open(self, opening):
         self.dialogues.append(Dialogue(self._ask, opening))
@@ -179,7 +182,7 @@ class RemotePlace(Place):
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         options = {"max_weight": max_weight}
         opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
-        return RemoteCurvatureSums(self._open(opening))
+        return RemoteCurvatureSums(self._open(opening), reads_short_rows=not self._of_persons)
 
     def counts(self, of, *, edges=None, around=None, divisor=None):
         options = {"edges": edges, "around": around, "divisor": divisor}
@@ -190,16 +193,19 @@ class RemotePlace(Place):
 
 
 class RemoteCurvatureSums:
-    """Answers of GeometrySums, of all parts together; the methods are theirs."""
+    """Answers of GeometrySums, or PersonSums, of all parts together; the methods are theirs."""
 
-    def __init__(self, dialogue):
-        self._dialogue = dialogue
+    def __init__(self, dialogue, reads_short_rows):
+        self._dialogue, self.reads_short_rows = dialogue, reads_short_rows
 
     def gram(self, row_norm, units):
         return self._dialogue.ask("gram", row_norm, units, {})
 
     def row_sums(self, row_norm, units, units_of_squares):
         return self._dialogue.ask("row_sums", row_norm, units, units_of_squares, {})
+
+    def times(self, most, units):
+        return self._dialogue.ask("times", most, units, {})
 
     def measure(self, transform, largest, smallest, narrow=None):
         self._dialogue.change("measure", transform, largest, smallest, narrow)
@@ -213,6 +219,7 @@ class RemoteCurvatureSums:
 
     gram.__doc__ = GeometrySums.gram.__doc__
     row_sums.__doc__ = GeometrySums.row_sums.__doc__
+    times.__doc__ = PersonSums.times.__doc__
     image_grams.__doc__ = GeometrySums.image_grams.__doc__
     measure.__doc__ = GeometrySums.measure.__doc__
     gradient.__doc__ = GeometrySums.gradient.__doc__

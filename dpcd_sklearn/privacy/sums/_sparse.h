@@ -226,6 +226,26 @@ static inline void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdif
         DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 0, out);
 }
 
+DPCD_INLINE void dpcd_spread_rows_of(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
+                                     double *restrict out, int is_float, int is_long)
+{
+    ptrdiff_t i, at, j;
+    for (at = 0; at < n * p; at++) out[at] = 0.0;
+    for (i = 0; i < n; i++)
+        for (at = dpcd_integer(m->indptr, i0 + i, is_long);
+             at < dpcd_integer(m->indptr, i0 + i + 1, is_long); at++) {
+            j = dpcd_integer(m->indices, at, is_long);
+            out[i * p + j] = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+        }
+}
+
+/* out[i, j] = X[i0 + i, j], zeros included. */
+static inline void dpcd_spread_rows(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
+                                    double *out)
+{
+    DPCD_BY_TYPE(m, dpcd_spread_rows_of, i0, n, p, out);
+}
+
 /* ---- (b) sums over records ----------------------------------------------------------------- */
 
 #define DPCD_SPARSE_TERM(at)                                                    \

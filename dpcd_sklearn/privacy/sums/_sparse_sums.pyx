@@ -118,7 +118,7 @@ cdef class SparseSums(MovingSums):
         if question.limit > 0:  # plain sums are added in order
             n_threads = dpcd_paying_threads(self.records.n_threads,
                                             self.n_outputs * self.records.n_entries)
-        if not self._add_in_threads(question, n_threads, self._size):
+        if not self._add_in_threads(question, 0, self.n, n_threads, self._size):
             return False
         if question.limit > 0:
             self._round(self._size)

@@ -1,0 +1,259 @@
+"""The table of classes: what each learns from records, its layout, and what to use instead.
+
+Deny by default: a class that is not in the table counts as one that learns, and that may put out
+sparse arrays. Names are exact, because a subclass may do anything.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def full_name(kind):
+    """Package, public rooms and name of a class: sklearn.preprocessing.Normalizer."""
+    rooms = [part for part in str(kind.__module__).split(".") if not part.startswith("_")]
+    return ".".join([*rooms, str(kind.__name__)])
+
+
+def is_elementwise(function):
+    """Whether a function is known to treat each cell by itself."""
+    if function is None:
+        return True
+    of_numbers = isinstance(function, np.ufunc) and any("O" not in kind for kind in function.types)
+    return of_numbers and function.signature is None
+
+
+# ---- why a class learns: functions of its parameters that return a reason or None ---------------
+
+
+def _nothing(params):
+    """Return None: `fit` keeps what depends on parameters, shapes and column names alone."""
+
+
+def _learns(params):
+    return "it is not among the steps that are known to learn nothing"
+
+
+def _meta(params):
+    """A meta-estimator that learns nothing beside what its parts learn and what a rule names."""
+    return _learns(params)
+
+
+def _by_batch(params):
+    # BLAS chooses its kernels by the number of rows, so one more record moves last bits of all
+    return "it multiplies all rows at once, and the last bits of each follow how many there are"
+
+
+def _is_given(params, name):
+    """Whether a list or array was stated, not the name of a rule that looks at the records."""
+    return params.get(name) is not None and not isinstance(params[name], str)
+
+
+def _encoder(params):
+    if not _is_given(params, "categories"):
+        return "categories are read from the records"
+    for name in ("min_frequency", "max_categories"):
+        if params.get(name) is not None:
+            return f"{name} counts the records of each category"
+    return None
+
+
+def _imputer(params):
+    if params.get("strategy") != "constant":
+        return "statistics of the columns are read from the records"
+    if params.get("add_indicator"):
+        return "add_indicator adds the columns in which a value is missing"
+    # since scikit-learn 1.8: a column is dropped if it is empty, and one record decides that
+    return None if params.get("keep_empty_features") else "columns without any value are dropped"
+
+
+def _indicator(params):
+    return None if params.get("features") == "all" else "columns are chosen by what is missing"
+
+
+def _splines(params):
+    if not _is_given(params, "knots"):
+        return "knots are placed by the records"
+    return "extrapolation='error' tells" if params.get("extrapolation") == "error" else None
+
+
+def _vocabulary(params):
+    return None if _is_given(params, "vocabulary") else "the vocabulary is read from the records"
+
+
+def _frequencies(params):
+    return "use_idf=True counts documents" if params.get("use_idf", True) else None
+
+
+def _projection(params):
+    if not isinstance(params.get("n_components"), str):
+        return None
+    return "n_components='auto' follows the number of records, not public under add_remove"
+
+
+# ---- whether the output is dense, by the parameters and whether the input is --------------------
+
+
+def _unknown(params, given):
+    return False
+
+
+def _always(params, given):
+    return True
+
+
+def _as_given(params, given):
+    return given
+
+
+def _if_stated(params, given):
+    return params["sparse_output"] is False
+
+
+def _indicator_is_dense(params, given):
+    return params.get("sparse") is False or (params.get("sparse") == "auto" and given)
+
+
+def _function_is_dense(params, given):
+    return given and not params.get("kw_args") and is_elementwise(params.get("func"))
+
+
+def _projection_is_dense(params, given):
+    return given or params.get("dense_output") is True
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+_BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
+_PUBLIC = f"a step that needs public facts only, such as {_BOUNDS}"
+_ROBUST = "dpcd_sklearn.preprocessing.DPRobustScaler, or BoundsScaler with public bounds"
+_LAW = "dpcd_sklearn.preprocessing.DPQuantileTransformer, DPStandardScaler, or public bounds"
+_ENCODE = (
+    "dpcd_sklearn.preprocessing.DPOneHotEncoder, or OneHotEncoder(categories=[...], "
+    "handle_unknown='ignore') with public categories"
+)
+_NUMBER = (
+    "dpcd_sklearn.preprocessing.DPOrdinalEncoder, or OrdinalEncoder(categories=[...], "
+    "handle_unknown='use_encoded_value') with public categories"
+)
+_MEAN_OF_TARGET = "dpcd_sklearn.preprocessing.DPTargetEncoder, or DPOneHotEncoder"
+_IMPUTE = (
+    "dpcd_sklearn.preprocessing.DPSimpleImputer, or SimpleImputer(strategy='constant', "
+    "keep_empty_features=True)"
+)
+_INDICATE = "MissingIndicator(features='all')"
+_SELECT = "dpcd_sklearn.preprocessing.DPSelectKBest, or columns chosen by public knowledge"
+_COMPONENTS = "dpcd_sklearn.preprocessing.DPPCA, or SparseRandomProjection(n_components=10)"
+_PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_components=10)"
+_STATE = "SparseRandomProjection(n_components=10), a public number"
+_SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
+_HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
+_SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
+
+_OURS, _THEIRS = "dpcd_sklearn.preprocessing", "sklearn.preprocessing"
+_SELECTION, _KERNEL = "sklearn.feature_selection", "sklearn.kernel_approximation"
+_TEXT, _PROJECTION = "sklearn.feature_extraction.text", "sklearn.random_projection"
+
+
+@dataclass(frozen=True)
+class KnownClass:
+    """A row of the table: functions of the parameters, and advice."""
+
+    learns: Callable = _learns
+    is_dense: Callable = _unknown
+    instead: str = _PUBLIC
+
+
+_ROWS = (
+    (_OURS, "BoundsScaler RowNormClipper DPSimpleImputer", _nothing, _as_given),
+    (_OURS, "DPOneHotEncoder", _nothing, _if_stated),  # without a charge only if told everything
+    (_OURS, "DPOrdinalEncoder", _nothing, _always),
+    (_OURS, "DPRobustScaler DPSelectKBest DPStandardScaler", _learns, _as_given),
+    (_OURS, "DPPCA DPQuantileTransformer DPTargetEncoder", _learns, _always),
+    (_THEIRS, "Binarizer Normalizer PolynomialFeatures", _nothing, _as_given),
+    (_THEIRS, "FunctionTransformer", _nothing, _function_is_dense),  # a rule looks at the function
+    (_THEIRS, "StandardScaler MinMaxScaler MaxAbsScaler", _learns, _as_given, _BOUNDS),
+    (_THEIRS, "RobustScaler", _learns, _as_given, _ROBUST),
+    (_THEIRS, "QuantileTransformer PowerTransformer", _learns, _unknown, _LAW),
+    (_THEIRS, "OneHotEncoder", _encoder, _if_stated, _ENCODE),
+    (_THEIRS, "LabelEncoder LabelBinarizer MultiLabelBinarizer", _learns, _unknown, _ENCODE),
+    (_THEIRS, "OrdinalEncoder", _encoder, _always, _NUMBER),
+    (_THEIRS, "TargetEncoder", _learns, _unknown, _MEAN_OF_TARGET),
+    (_THEIRS, "SplineTransformer", _splines, _if_stated, _SPLINES),
+    (_THEIRS, "KBinsDiscretizer", _learns, _unknown, _SPLINES),
+    ("sklearn.impute", "SimpleImputer", _imputer, _as_given, _IMPUTE),
+    ("sklearn.impute", "KNNImputer IterativeImputer", _learns, _unknown, _IMPUTE),
+    ("sklearn.impute", "MissingIndicator", _indicator, _indicator_is_dense, _INDICATE),
+    ("sklearn.feature_extraction", "FeatureHasher", _nothing),
+    ("sklearn.feature_extraction", "DictVectorizer", _learns, _unknown, _ENCODE),
+    (_TEXT, "HashingVectorizer", _nothing),
+    (_TEXT, "CountVectorizer", _vocabulary, _unknown, _HASH),
+    (_TEXT, "TfidfTransformer", _frequencies, _unknown, _HASH),
+    (_TEXT, "TfidfVectorizer", lambda p: _vocabulary(p) or _frequencies(p), _unknown, _HASH),
+    (_KERNEL, "AdditiveChi2Sampler", _nothing, _as_given),
+    (_KERNEL, "PolynomialCountSketch", _nothing, _always),
+    (_KERNEL, "RBFSampler SkewedChi2Sampler", _by_batch, _unknown, _SKETCH),
+    (_KERNEL, "Nystroem", _learns, _unknown, _SKETCH),
+    (_PROJECTION, "SparseRandomProjection", _projection, _projection_is_dense, _STATE),
+    (_PROJECTION, "GaussianRandomProjection", _by_batch, _unknown, _STATE),
+    ("sklearn.decomposition", "PCA IncrementalPCA TruncatedSVD", _learns, _unknown, _COMPONENTS),
+    (
+        "sklearn.decomposition",
+        "KernelPCA SparsePCA MiniBatchSparsePCA FastICA NMF FactorAnalysis",
+        *(_learns, _unknown, _PROJECT),
+    ),
+    (
+        _SELECTION,
+        "RFECV SelectFdr SelectFpr SelectFwe SequentialFeatureSelector VarianceThreshold",
+        *(_learns, _unknown, _PROJECT),
+    ),
+    (
+        _SELECTION,
+        "GenericUnivariateSelect SelectKBest SelectPercentile",
+        *(_learns, _unknown, _SELECT),
+    ),
+    (_SELECTION, "RFE SelectFromModel", _meta),  # RFE ranks by coefficients of a private part
+    ("sklearn.calibration", "CalibratedClassifierCV", _meta),
+    ("sklearn.compose", "ColumnTransformer TransformedTargetRegressor", _meta),
+    ("sklearn.ensemble", "BaggingClassifier BaggingRegressor", _meta),
+    ("sklearn.ensemble", "StackingClassifier StackingRegressor", _meta),
+    ("sklearn.ensemble", "VotingClassifier VotingRegressor", _meta),
+    ("sklearn.frozen", "FrozenEstimator", _meta),
+    ("sklearn.model_selection", "FixedThresholdClassifier TunedThresholdClassifierCV", _meta),
+    ("sklearn.model_selection", "GridSearchCV HalvingGridSearchCV", _meta),
+    ("sklearn.model_selection", "RandomizedSearchCV HalvingRandomSearchCV", _meta),
+    ("sklearn.multiclass", "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier", _meta),
+    ("sklearn.multioutput", "ClassifierChain RegressorChain", _meta),
+    ("sklearn.multioutput", "MultiOutputClassifier MultiOutputRegressor", _meta),
+    ("sklearn.pipeline", "FeatureUnion Pipeline", _meta),
+)
+_CLASSES = {
+    f"{module}.{name}": KnownClass(*known)
+    for module, names, *known in _ROWS
+    for name in names.split()
+}
+
+
+def class_of(name):
+    """The row of a class by its full name; a row that denies everything if there is none."""
+    return _CLASSES.get(name, KnownClass())
+
+
+def _names_where(*learns):
+    return tuple(name for name, known in _CLASSES.items() if known.learns in learns)
+
+
+META_ESTIMATORS, BY_BATCH = _names_where(_meta), _names_where(_by_batch)
+LEARNS_NOTHING = tuple(
+    name for name in _CLASSES if name not in _names_where(_learns, _meta, _by_batch)
+)
+
+
+def how_one_row_differs(name, params):
+    """Why a step maps a table of one row in another way than longer ones, or None."""
+    if name == "sklearn.preprocessing.SplineTransformer":
+        return "it refuses a row that is alone, which tells one record from two"
+    if name == "sklearn.preprocessing.Normalizer" and params.get("norm") != "max":
+        return "a row that is alone is summed in another order, which tells one record from two"
+    return None

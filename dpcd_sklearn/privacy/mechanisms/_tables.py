@@ -1,0 +1,395 @@
+"""Categories that enough records have, of all columns at once: with their noisy numbers of records.
+
+(a) The numbers get Gaussian noise. What no record has is never looked at, and what has noise below
+    a threshold is never named: the threshold is such that a category of one record alone is named
+    with a small probability, which is charged.
+(b) A record has one category in each column, so it moves as many counts as there are columns.
+(c) The sensitivity and the threshold are written here, once. Proof:
+    ``proofs/release_categories.md``.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ...losses import SquaredLoss
+from ..accounting._events import CoveredEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from ..sums._score_of_columns import ONE
+from ._curvature_units import SquareUnits
+from ._gaussian_sum import UP, SumOracle, SumUnits
+from ._quantiles import LEAST_RANGE, MOST_RANGE
+from ._questions import GaussianNoise, Gram, NoNoise, Question
+from ._units import GUMBEL_ROUNDING, Units
+
+
+def partition_sensitivity(n_columns, neighboring):
+    """How far one record moves the counts that both neighbours have, in the euclidean norm.
+
+    A record that is replaced leaves one count of a column and enters another one.
+    """
+    return math.sqrt({"replace_one": 2, "add_remove": 1}[neighboring] * n_columns) * UP
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryCounts(Question):
+    """Records of each category: for each column pairs, in the order of categories."""
+
+    def answer(self, place):
+        return place.category_counts()
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCounts:
+    """Names the categories whose count with noise passes a threshold, with that count."""
+
+    noise: GaussianNoise | NoNoise
+    units: int
+    least: int
+    count = 1
+
+    def release(self, exact, noise):
+        return [self._named(counts, noise) for counts in exact]
+
+    def _named(self, counts, noise):
+        categories = [category for category, _ in counts]
+        exact = np.array([number for _, number in counts], dtype=np.int64) * self.units
+        noisy = self.noise.release(exact, noise).astype(np.float64)
+        if isinstance(self.noise, NoNoise):
+            return tuple(categories), noisy / self.units
+        noisy += 0.5  # the middle of what a floor leaves
+        named = np.flatnonzero(noisy > self.least)  # of floors, which have a half more: >=
+        return tuple(categories[i] for i in named), noisy[named] / self.units
+
+    def excess(self, exact, neighbour):
+        """As of GaussianNoise, where both have a category; infinite where one has two records."""
+        before, after = [], []
+        for one, other in zip(map(dict, exact), map(dict, neighbour), strict=True):
+            if any((one | other)[lone] > 1 for lone in set(one) ^ set(other)):
+                return math.inf
+            both = [category for category in one if category in other]
+            before += [self.units * one[category] for category in both]
+            after += [self.units * other[category] for category in both]
+        return self.noise.excess(np.array(before), np.array(after))
+
+
+class PartitionUnits(SumUnits):
+    """Units of counts of categories, and the threshold.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One CoveredEvent, of one release; or a NonPrivateEvent, where all categories are named.
+    n_columns : int, >= 1
+    n_samples, n_normalizer : as of SumUnits
+    """
+
+    what = "categories"
+    paid_by = CoveredEvent
+
+    def __init__(self, event, *, n_columns, n_samples, n_normalizer):
+        self.n_columns = n_columns
+        if event.releases == (NonPrivateEvent(),):
+            Units.__init__(self, event, n_samples=n_samples, n_normalizer=n_normalizer)
+            self.bits, self.units, self.least = None, 1, 0
+            return
+        if n_columns < 1:
+            raise ValueError(f"categories are of one column at least, got {n_columns}")
+        sensitivity = partition_sensitivity(n_columns, event.neighboring)
+        super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
+        # a count of one, with noise, is at least this with a probability of spare / n_columns
+        spare = event.releases[0].spare
+        if not (1e-300 < spare / n_columns and spare <= 1):
+            raise ValueError(f"a probability above 1e-300 may name one record, got {spare!r}")
+        reach = -float(ndtri(min(spare / n_columns, 0.5))) * UP
+        self.least = self.units + math.ceil(2.0**self.bits * reach)
+
+    @property
+    def noise(self):
+        return NamedCounts(super().noise, self.units, self.least)
+
+    @property
+    def threshold(self):
+        """The noisy count that a category is named from."""
+        return self.least / self.units
+
+
+class PartitionOracle(SumOracle):
+    """Names categories and their numbers of records, once.
+
+    Parameters
+    ----------
+    receipt, units, key : as of SumOracle
+        PartitionUnits.
+    place : CategoryPlace
+    """
+
+    def release_categories(self):
+        """Categories of enough records, with noisy numbers of them.
+
+        Returns
+        -------
+        list of (tuple of categories, float64 ndarray of counts)
+            One for each column, in the order of categories.
+        """
+        return self._noisy(CategoryCounts())
+
+
+def target_sensitivity(n_columns, n_classes, neighboring):
+    """How far one record moves the sums, in the euclidean norm; 0 classes are numbers.
+
+    A record of a number moves a sum by 2, from one end to the other, or leaves a sum and a number
+    of records and enters another pair of them.
+    """
+    of_one = 1 if n_classes else 2
+    return math.sqrt({"replace_one": 2, "add_remove": 1}[neighboring] * of_one * n_columns) * UP
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums(Question):
+    """Sums of the target of all groups of all columns, as one vector."""
+
+    units: int
+
+    def answer(self, place):
+        return np.concatenate([sums.ravel() for sums in place.group_sums(self.units)])
+
+
+class TargetUnits(SumUnits):
+    """Units of sums of the target.
+
+    Parameters
+    ----------
+    event, n_samples, n_normalizer : as of SumUnits
+        Or one NonPrivateEvent.
+    n_columns : int, >= 1
+    n_classes : int
+        0 for numbers.
+    """
+
+    what = "sums of the target"
+
+    def __init__(self, event, *, n_columns, n_classes, n_samples, n_normalizer):
+        if n_columns < 1:
+            raise ValueError(f"{self.what} are of one column at least, got {n_columns}")
+        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+        Units.__init__(self, event, width=n_columns, **sizes)
+        if self.noiseless:
+            self.bits, self.units = None, 2**20
+            return
+        sensitivity = target_sensitivity(n_columns, n_classes, event.neighboring)
+        super().__init__(event, sensitivity, width=n_columns, **sizes)
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise of a sum."""
+        return 0.0 if self.noiseless else super().noise_std
+
+
+class TargetOracle(SumOracle):
+    """Releases sums of the target, once.
+
+    Parameters
+    ----------
+    receipt, units, key : as of SumOracle
+        TargetUnits.
+    place : GroupPlace
+    """
+
+    def release_target_sums(self):
+        """Noisy sums of each fold and group.
+
+        Returns
+        -------
+        list of float64 ndarrays
+            As of `GroupPlace.group_sums`, in ones.
+        """
+        units, shapes = self._units.units, self._place.shapes
+        noisy = self._release(GroupSums(units)) / units
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(noisy, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+MOST_CLASSES = 256
+
+
+def columns_sensitivity(n_classes, neighboring):
+    """How far one record moves the score of a column, in units; 0 classes are a number."""
+    of_one = 2 * ONE if n_classes else ONE
+    return {"replace_one": 2, "add_remove": 1}[neighboring] * of_one + 2  # for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores(Question):
+    """For each column the length of its sum of products with the target, less the target's mean."""
+
+    means: np.ndarray
+    target_bounds: tuple | None
+
+    def answer(self, place):
+        if self.target_bounds is None:
+            shares = np.maximum(self.means, 0.0)
+            whole = math.fsum(shares)
+            shares = shares / whole if whole > 0 else np.full(len(shares), 1 / len(shares))
+            sums = place.by_class()
+            sums = sums - shares[:, np.newaxis] * sums.sum(axis=0)
+        else:
+            lo, hi = self.target_bounds
+            mean = float(np.clip(self.means[0], lo, hi))
+            sums = place.products(mean, max(hi - mean, mean - lo))
+        return np.rint(np.abs(sums).sum(axis=0)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChoices:
+    """Chooses the columns of the largest scores, the best first."""
+
+    count: int
+    eta: float
+    noise_scale: float  # 0 chooses without noise
+
+    def release(self, exact, noise):
+        keys = -exact
+        if self.noise_scale:
+            keys = noise.log_exponentials(len(exact)) - exact / self.noise_scale
+        return np.argsort(keys, kind="stable")[: self.count]
+
+    def excess(self, exact, neighbour):
+        """The range by which log odds differ, over that which is paid for."""
+        return np.ptp(neighbour - exact) / self.noise_scale / self.eta if self.noise_scale else 0.0
+
+
+class ColumnUnits(Units):
+    """Noise of choices of columns.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One SelectionEvent of as many choices as columns are chosen, or a NonPrivateEvent.
+    n_samples, n_normalizer, width : as of Units
+    n_chosen : int
+        At most the width.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event holds something else, or the numbers are outside of what is proved.
+    """
+
+    what = "choices of columns"
+
+    def __init__(self, event, *, n_chosen, width, **numbers):
+        super().__init__(event, width=width, **numbers)
+        self.n_chosen = n_chosen
+        if not 1 <= n_chosen <= width:
+            raise ValueError(f"k={n_chosen} columns can't be chosen of {width}; lower k")
+        if self.n_samples > 2**28:
+            raise ValueError("more than 2^28 records have no exact sums; fit on fewer records")
+        if self.noiseless:
+            return
+        choices = self._only(SelectionEvent, self.what)
+        self.eta = choices.eta
+        if choices.count != n_chosen or not LEAST_RANGE <= self.eta <= MOST_RANGE:
+            raise ValueError(f"{n_chosen} choices of columns are not paid for by {event}")
+
+    def choices(self, n_classes):
+        """The mechanism; its scale is that of the Gumbel noise on scores."""
+        if self.noiseless:
+            return ColumnChoices(self.n_chosen, 0.0, 0.0)
+        sensitivity = columns_sensitivity(n_classes, self.event.neighboring)
+        scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
+        return ColumnChoices(self.n_chosen, self.eta, scale)
+
+
+class ColumnOracle(SumOracle):
+    """Chooses columns of a TargetPlace, once; a second time is a RuntimeError."""
+
+    def release_columns(self, means, target_bounds=None):
+        """The columns of the largest noisy scores, the best first.
+
+        Parameters
+        ----------
+        means : float64 ndarray of shape (n_targets,)
+            Public, or released before: of the number, or shares of the classes.
+        target_bounds : pair (lo, hi) of float, default=None
+            Public bounds of a number; None is classes.
+
+        Returns
+        -------
+        intp ndarray of shape (n_chosen,)
+        """
+        if len(means) > MOST_CLASSES:
+            raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
+        self._count_down(self._units.what)
+        choices = self._units.choices(len(means) if target_bounds is None else 0)
+        return self._source.release(self._place, ColumnScores(means, target_bounds), choices)
+
+
+class SecondMomentUnits(SquareUnits):
+    """Units of one matrix of second moments.
+
+    Parameters
+    ----------
+    event : FitEvent
+        One GaussianEvent of one release, or a NonPrivateEvent.
+    n_samples, n_normalizer : as of Units
+    n_features : int
+    row_norm : float
+        Rows are clipped to it, their constant included.
+    constant : float, > 0
+        What stands behind the features of each row; below `row_norm`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the event has other releases, or the numbers are outside of what is proved.
+    """
+
+    what = "second moments"
+
+    def __init__(self, event, *, n_samples, n_normalizer, n_features, row_norm, constant):
+        if not 1e-9 < constant < row_norm < 1e9:
+            raise ValueError(f"rows are clipped to a norm above {constant:g} and below 1e9")
+        smoothness = np.append(np.ones(n_features), constant**-2.0)
+        super().__init__(
+            event, n_samples=n_samples, smoothness=smoothness, n_normalizer=n_normalizer
+        )
+        self.row_norm, self.constant = row_norm, constant
+        if self.noiseless:
+            return
+        release = self._only(GaussianEvent, self.what)
+        if release.count != 1:
+            raise ValueError(f"{self.what} are released once, not as {event}")
+        self.bits, self.row_units = self.matrix_grid(release.noise_multiplier)
+
+    noise = SumUnits.noise
+
+
+class SecondMomentOracle(SumOracle):
+    """Releases second moments of rows, once.
+
+    Parameters
+    ----------
+    receipt, units, place, key : as of SumOracle
+        SecondMomentUnits; the place has bounds and a centre, and targets that nobody looks at.
+    """
+
+    def __init__(self, receipt, units, place, *, key=None):
+        super().__init__(receipt, units, place, key=key, fit_intercept=True)
+        self._place = place.second_order(SquaredLoss(), units.smoothness, fit_intercept=True)
+
+    def release_curvature(self):
+        """Noisy means of products of features, and of features times the constant.
+
+        Returns
+        -------
+        ndarray of shape (n_features + 1, n_features + 1), symmetric
+        """
+        units = self._units
+        if units.noiseless:
+            self._count_down(units.what)
+            return self._place.gram(np.inf, 0.0) / units.n_normalizer
+        noisy = self._noisy(Gram(units.row_norm, float(units.row_units)))
+        return units.noisy_mean(noisy, units.row_norm / units.row_units)
