@@ -297,6 +297,15 @@ def test_bounds_of_sparse_records_contain_zero():
         BoundsScaler((0.5, 2)).fit(sparse.csr_array(X))
 
 
+@changes_records
+def test_a_descent_over_rows_never_turns_them(monkeypatch):
+    """A copy by column would take as much memory as X."""
+    X, y, _ = records()
+    monkeypatch.setattr(sparse.csr_array, "tocsc", None)
+    model = DPLogisticGCD(epsilon=1e3, solver="skgd", row_norm_bound=1.0, classes=(0, 1))
+    assert model.fit(sparse.csr_array(X), y).intercept_ != 0
+
+
 def test_nothing_grows_dense():
     n, p = 200, 2_000_000  # dense it would be 3 GB
     rng = np.random.default_rng(0)

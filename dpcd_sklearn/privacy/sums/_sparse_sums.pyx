@@ -71,14 +71,15 @@ cdef class SparseSums(MovingSums):
         cdef bint full = question.block == NULL and self._reads_rows
         if question.joint and clips and not (self._has_norms() and self._has_inverses()):
             return False
-        if not self.records.holds(full) or not self._has_room(question.size, full or not clips,
-                                                              clips):
+        if not self._has_room(question.size, full or not clips, clips):
             return False
         if self._has_step() and not (full and self._moves_all()):
             if not self._settle():
                 return False
             self._state = SETTLED
         self._split(question)
+        if self._n_columns and not self.records.holds(full):  # the intercept alone reads neither
+            return False
         for c in range(self._size if question.block == NULL else 0):
             self._scale[c] = question.limit / (question.clip * self.roots[c])
         if not (self._sum_all(question) if full else self._sum_columns(question)):
@@ -240,7 +241,7 @@ cdef class SparseSums(MovingSums):
         cdef Question nothing = question_of(NULL, 0, False, 1.0, 1.0)
         if self._moves_all():
             return self.records.holds(True) and self._add_rows(&nothing, 0, self.n, NULL)
-        if not self.records.holds(False):
+        if n_columns and not self.records.holds(False):
             return False
         self._move_margins_at(ALL if n_columns == 1 else self._touch(&self._step_columns[0],
                                                                      n_columns))
