@@ -342,6 +342,13 @@ def test_the_finest_way_that_has_evidence_enough_is_taken():
     assert len(set(ways)) >= 6
 
 
+@table("n, features", [(250, "rows"), (320, "octaves"), (400, "octaves")])
+def test_two_classes_pay_more_for_octaves_before_they_have_one_scale(n, features):
+    """One scale for columns of several sizes: AUC .46 to .74, and octaves .67 to .96."""
+    scales = DPLinearClassifier(classes=[0, 1], epsilon=1.0)._plan(n, 10, 1).request.scales
+    assert scales.features == features and scales.share < 0.501
+
+
 @pytest.mark.parametrize("center", [0, 70, -2000])
 def test_a_narrow_target_far_from_zero_is_found_at_the_least_evidence(center):
     """Odds of an empty cell beside it are counted: quartiles failed in one of two fits."""
