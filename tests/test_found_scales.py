@@ -20,10 +20,17 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
+from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.plan import _scale_choices, _scales, _smoothness, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
 from dpcd_sklearn.plan._scale_choices import n_choices
 from dpcd_sklearn.plan._scales import NOTHING
+from dpcd_sklearn.preprocessing import (
+    DPPCA,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPStandardScaler,
+)
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     SelectionEvent,
@@ -545,6 +552,25 @@ def test_columns_far_from_zero_are_found_as_near_ones_are(place, unit):
     model = DPLinearRegressor(epsilon=5.0)
     X = (Z + [place, place / 2]) * unit
     assert model.fit(X, y).score(X, y) > 0.97
+
+
+@table("place, unit", [(0.0, 1e-30), (0.0, 1e30), (1e6, 1e30), (-1e8, 1e-8)])
+@table(
+    "steps",
+    [
+        [DPStandardScaler()],
+        [DPRobustScaler()],
+        [DPQuantileTransformer(output_distribution="normal")],
+        [DPStandardScaler(), DPPCA(n_components=2)],
+    ],
+)
+def test_steps_leave_no_trace_of_the_place_and_unit_of_columns(steps, place, unit):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(20_000, 2))
+    y = Z @ [1.0, -0.5] + 0.1 * rng.normal(size=len(Z))
+    model = make_private_pipeline(*map(clone, steps), DPLinearRegressor(), epsilon=5.0)
+    X = (Z + place) * unit
+    assert model.fit(X, y).score(X, y) > 0.95
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-15, 1e15, 1e30])
