@@ -297,7 +297,7 @@ def centers(monkeypatch):
 
 
 def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
-    X, y = sizes()
+    X, y = sizes(p=30)
     model = DPLinearClassifier(epsilon=1.0, classes=[0, 1])
     plan = model._plan(*X.shape, 1)
     assert plan.request.scales.features == "rows"

@@ -138,9 +138,12 @@ def _ways(request):
     target = request.target_search
     if target.is_all or (request.finds_target and not target.n_choices):
         return
-    features = _ways_of_features(request)
-    yield from ((of_features, _MOST_SHARE) for of_features in features)
-    yield features[-1], _LAST_SHARE
+    *finer, last = _ways_of_features(request)
+    yield from ((features, _MOST_SHARE) for features in finer)
+    if request.n_classes == 2 and "octaves" in finer:  # one scale ranks far worse
+        yield "octaves", _LAST_SHARE
+    yield last, _MOST_SHARE
+    yield last, _LAST_SHARE
 
 
 def _ways_of_features(request):
