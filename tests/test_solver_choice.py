@@ -81,13 +81,19 @@ def test_an_l1_penalty_on_many_columns_is_for_greedy_steps_and_then_for_a_descen
 
 
 @pytest.mark.parametrize(
-    ("preset", "stated", "least"), [("ridge", TARGET, 50.0), ("lasso", {}, 75.0)]
+    ("preset", "stated", "p", "least"),
+    [
+        ("ridge", TARGET, P, 50),
+        ("ridge", TARGET, 70, 70),
+        ("lasso", {}, P, 75),
+        ("ridge", {}, 30, 120),
+    ],
 )
-def test_newton_steps_begin_at_a_public_signal_that_follows_what_is_stated(preset, stated, least):
-    """Descents within stated target bounds lose from s = 50 on; where these are found, from 75."""
+def test_newton_steps_begin_at_a_signal_that_follows_what_is_stated(preset, stated, p, least):
+    """Descents within stated target bounds lose from max(50, p); found ones from max(75, 4 p)."""
     plans = [
-        PRESETS[preset](**{"target_bounds": None} | stated)._plan(n, P, 1)
-        for n in range(100, 1_000, 10)
+        PRESETS[preset](**{"target_bounds": None} | stated)._plan(n, p, 1)
+        for n in range(100, 5_000, 70)
     ]
     assert {plan.word == "newton" for plan in plans} == {True, False}
     assert all((plan.word == "newton") == (plan.request.signal >= least) for plan in plans)
