@@ -32,9 +32,6 @@ NOT_PROTECTED = (
     "the time that a fit takes, and errors about NaN, infinite values and shapes",
     "other releases about the same people that are in another ledger, or in none",
 )
-_OF_MODELS = ("feature_bounds", "row_norm_bound", "target_bounds", "feature_scale", "classes")
-_OF_STEPS = ("bounds", "norm", "categories", "fill_value")
-_PACKAGES = ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")
 
 
 def facts_of(subject, vouched_by, date):
@@ -51,7 +48,7 @@ def facts_of(subject, vouched_by, date):
         told = _of_ledger(subject)
     else:
         told = _of_estimator(subject, vouched_by)
-    versions = {name: _version(name) for name in _PACKAGES}
+    versions = {p: _version(p) for p in ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")}
     k = told["guarantee"]["max_contributions"]
     beyond = "a person with several rows: the unit is one row"
     if k is None:
@@ -208,7 +205,7 @@ def _bounds(estimator, owner, model, vouched_by):
     """Bounds that clip records, where they come from, and who says that they are public."""
     told = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
     rows = [row for path, part in _parts(estimator) for row in _bounds_of_step(path, part)]
-    for name in _OF_MODELS:
+    for name in ("feature_bounds", "row_norm_bound", "target_bounds", "feature_scale", "classes"):
         value, stated = (getattr(model, each, None) for each in (name + "_", name))
         if value is None and stated is None:
             continue
@@ -262,7 +259,7 @@ def _parts(estimator):
 def _bounds_of_step(path, part):
     """Bounds that a step cuts cells to, or the categories that it knows."""
     params = part.get_params(deep=False) if hasattr(part, "get_params") else {}
-    for name in _OF_STEPS:
+    for name in ("bounds", "norm", "categories", "fill_value"):
         value = params.get(name)
         if value is None:
             continue

@@ -191,7 +191,6 @@ def bootstraps(part):
 BOOSTING = ("AdaBoostClassifier", "AdaBoostRegressor")
 _ENSEMBLES = (*BOOSTING, "BaggingClassifier", "BaggingRegressor")
 _ONE_VERSUS = ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
-ENCODERS_OF_Y = ("BaggingClassifier", "StackingClassifier", "VotingClassifier")
 HALVING = ("HalvingGridSearchCV", "HalvingRandomSearchCV")
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", *HALVING)
 _SEVERAL_FITS = (

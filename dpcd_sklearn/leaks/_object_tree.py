@@ -15,7 +15,6 @@ from ._classes import LEARNS_NOTHING, META_ESTIMATORS, class_of, full_name
 MOST_PARTS = 1000
 _MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
 _NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of (name, part)
-_GRIDS = ("param_grid", "param_distributions")
 _FITS = ("fit", "fit_transform", "fit_resample")  # one of them makes a step of an object
 _BUDGET = ("epsilon", "accountant", "neighboring")  # what a PrivatePipeline gives its steps
 
@@ -208,7 +207,7 @@ def _items(value, where):
 def candidates(search):
     """The parts of a search as its grid would set them: (part as it stands, candidate)."""
     root = next((part for part in search.parts if part.key == "estimator"), None)
-    for name in _GRIDS:
+    for name in ("param_grid", "param_distributions"):
         grids = search.get(name)
         several = isinstance(grids, (list, tuple))
         for i, grid in enumerate(grids if several else [grids]):

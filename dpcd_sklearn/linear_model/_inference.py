@@ -102,7 +102,6 @@ _FEW = (
     "public numbers (n, the number of features, epsilon) rule them out, so the fit is that of "
     "inference=False; its warning says which n or epsilon would do."
 )
-_INVALID = "the noisy moments are not safely positive, or the steps did not arrive."
 _CONSTANT = "too few records differ from the others in it."
 _REDUNDANT = (
     "the released curvature does not tell them apart. A constant column is so beside an intercept, "
@@ -182,7 +181,7 @@ class InferenceMixin:
         known = noise if found is None else found
         if known is None:
             return
-        why = _INVALID
+        why = "the noisy moments are not safely positive, or the steps did not arrive."
         if outside is not None:
             self.outside_share_ = outside[0]
             if found.valid and not are_few(*outside, request.budget.n):

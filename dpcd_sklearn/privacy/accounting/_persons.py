@@ -18,7 +18,6 @@ from ._events import (
 )
 
 # Releases whose loss grows with records as `with_noise` says.
-_SCALED = (GaussianEvent, SelectionEvent)
 _INSTEAD = {
     PoissonSampledEvent: (
         "how much less a secret sample of records tells is proved of one record, not of several. "
@@ -59,7 +58,7 @@ def of_persons(event, max_contributions):
         return replace(event, max_contributions=None)
     releases = []
     for release in event.releases:
-        if type(release) in _SCALED:
+        if type(release) in (GaussianEvent, SelectionEvent):
             one = replace(event, releases=(release,))
             releases += with_noise(one, 1 / max_contributions).releases
         elif type(release) is NonPrivateEvent:

@@ -192,8 +192,6 @@ def plain_text(value):
 
 # ---- public parameters as JSON ----------------------------------------------------------------
 
-_SECRET = ("random_state", "accountant")
-
 
 def to_json(params):
     """Canonical JSON of public parameters, without handles, and seeds that could undo the noise."""
@@ -219,7 +217,7 @@ def _plain(value, depth=0):
             return {
                 str(key): _plain(item, depth + 1)
                 for key, item in value.items()
-                if not str(key).endswith(_SECRET)
+                if not str(key).endswith(("random_state", "accountant"))
             }
         if isinstance(value, (list, tuple)):
             return [_plain(item, depth + 1) for item in value]
