@@ -78,16 +78,6 @@ cdef inline int32_t _octave_of_root(double square) noexcept nogil:
     return 0 if exponent < 0 else LAST_OCTAVE if exponent > LAST_OCTAVE else exponent
 
 
-cdef inline Py_ssize_t _cell(double x, Py_ssize_t j, int cells, const double[::1] lo,
-                             const double[::1] per_unit) noexcept nogil:
-    """The cell of a number in column j."""
-    if cells == DPCD_OCTAVES:
-        return dpcd_octave(x)
-    if cells == DPCD_LINEAR:
-        return dpcd_linear(x, lo[j], per_unit[j])
-    return dpcd_reach(x, lo[j], per_unit[j])
-
-
 cdef inline double _square(double x, double divisor) noexcept nogil:
     x = x / divisor
     return x * x
@@ -117,6 +107,16 @@ cdef Pass _NOTHING  # zeros, as what is static in C
 cdef inline double _at(const Pass *c, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef const void *x = c.X + i * c.row_gap + j * c.column_gap
     return (<const float *>x)[0] if c.is_float else (<const double *>x)[0]
+
+
+cdef inline int64_t *_cell_of(const Pass *c, Py_ssize_t j, double x) noexcept nogil:
+    """The count of the cell of a number in column j."""
+    cdef int64_t *counts = c.counts + j * c.n_cells
+    if c.cells == DPCD_OCTAVES:
+        return counts + dpcd_octave(x)
+    if c.cells == DPCD_LINEAR:
+        return counts + dpcd_linear(x, c.lo[j], c.hi[j])
+    return counts + dpcd_reach(x, c.lo[j], c.hi[j])
 
 
 cdef _share(Work work, Pass *c, X, Py_ssize_t n_threads):
@@ -172,22 +172,11 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
     return True
 
 
-def _count_sparse(const floating[::1] data, const index[::1] indices, const index[::1] indptr,
-                  int cells, const double[::1] lo, const double[::1] per_unit, bint by_row,
-                  int64_t[:, ::1] counts):
-    cdef Py_ssize_t line, k, j, n_lines = indptr.shape[0] - 1
-    with nogil:
-        for line in range(n_lines):
-            for k in range(indptr[line], indptr[line + 1]):
-                j = indices[k] if by_row else line
-                counts[j, _cell(0.0, j, cells, lo, per_unit)] -= 1  # counted as a zero before
-                counts[j, _cell(data[k], j, cells, lo, per_unit)] += 1
-
-
 cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
     """Squares are summed in the order of the columns, in every layout."""
     cdef Pass c = (<Pass *>of)[0]
     cdef Py_ssize_t a, b, i, j, n_rows = n - i0
+    c.counts = NULL  # known to the compiler, which moves the other choices out of the loops
     for a in range(n_rows if c.by_row else c.n_columns):
         for b in range(c.n_columns if c.by_row else n_rows):
             i, j = i0 + (a if c.by_row else b), b if c.by_row else a
@@ -207,7 +196,10 @@ def _look_at_sparse(const floating[::1] data, const index[::1] indices, const in
 
 
 cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noexcept nogil:
-    if c.squares != NULL:
+    if c.counts != NULL:
+        _cell_of(c, j, 0.0)[0] -= 1  # counted as a zero before
+        _cell_of(c, j, x)[0] += 1
+    elif c.squares != NULL:
         c.squares[i] += _square(x, c.lo[j])
     else:
         c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
@@ -264,26 +256,23 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     cdef const double[::1] lo_view = lo, per_unit_view = per_unit
     cdef Pass c = _NOTHING
     cdef int64_t[:, :, ::1] shares
-    if not sparse.issparse(X):
-        if X.strides[1 if _by_row(X) else 0] != X.itemsize:  # runs have no gaps
-            X = np.ascontiguousarray(X)
-        counts = np.zeros((n_threads, p, n_cells), dtype=np.int64)
-        shares = counts
-        if counts.size:
-            c.counts, c.cells, c.n_cells = &shares[0, 0, 0], cells, n_cells
-            if cells != DPCD_OCTAVES:
-                c.lo, c.hi = &lo_view[0], &per_unit_view[0]
-            _share(_count_rows, &c, X, n_threads)
-        return counts.sum(axis=0)
-    counts = np.zeros((p, n_cells), dtype=np.int64)
-    X = canonical(X)
     cdef Py_ssize_t j
-    cdef int64_t[:, ::1] view = counts
+    is_sparse = sparse.issparse(X)
+    if not is_sparse and X.strides[1 if _by_row(X) else 0] != X.itemsize:  # runs have no gaps
+        X = np.ascontiguousarray(X)
+    shares = counts = np.zeros((1 if is_sparse else n_threads, p, n_cells), dtype=np.int64)
+    if not counts.size:
+        return counts[0]
+    c.counts, c.cells, c.n_cells = &shares[0, 0, 0], cells, n_cells
+    if cells != DPCD_OCTAVES:
+        c.lo, c.hi = &lo_view[0], &per_unit_view[0]
+    if not is_sparse:
+        _share(_count_rows, &c, X, n_threads)
+        return counts.sum(axis=0)
     for j in range(p):
-        view[j, _cell(0.0, j, cells, lo_view, per_unit_view)] = n
-    by_row = X.format == "csr"
-    _count_sparse(X.data, X.indices, X.indptr, cells, lo, per_unit, by_row, counts)
-    return counts
+        _cell_of(&c, j, 0.0)[0] = n
+    _look_at(&c, X, 1)
+    return counts[0]
 
 
 def count_norms(X, divisor, Py_ssize_t n_threads=1):
