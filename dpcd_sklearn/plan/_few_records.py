@@ -21,6 +21,8 @@ def warn_of_few_records(request):
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
     if request.finds_target and not request.target_search.n_choices:
         nothing = "predictions near 0, since target_bounds are neither stated nor found"
+    elif not (request.n_classes or request.finds_target or request.has_log_link):
+        nothing += ", and predictions near the middle of target_bounds: state them around that mean"
     cases = [
         (_are_few, f"leave little but noise: expect no better than {nothing}"),
         (
