@@ -18,6 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import FitPlan, plan
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._find_budget import simulated_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -168,3 +169,5 @@ def test_bad_questions_are_refused(options, kind, match):
         plan(RIDGE, 50, 2, **options)
     with pytest.raises(TypeError, match="has no budget"):
         plan(Ridge(), 50, 2)
+    with pytest.raises(TypeError, match="PrivateSearchCV has several: plan its estimator"):
+        plan(PrivateSearchCV(RIDGE, {"alpha": [0.1, 1.0]}), 50, 2)

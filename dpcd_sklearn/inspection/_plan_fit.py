@@ -233,6 +233,11 @@ def plan(
     signal = check_real(signal, "signal", low=0.0, high=1.0)
     model = clone(estimator)
     part = private_part(model)
+    if not hasattr(part, "n_public"):
+        raise TypeError(
+            f"plan forecasts one fit, and {type(part).__name__} has several: plan its estimator, "
+            "and planned_event of the search has its price"
+        )
     part.set_params(accountant=None)
     event, delta = _event_of(part, n_samples, rows, n_outputs)
     make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
