@@ -104,15 +104,15 @@ def test_shares_divide_the_squares_of_mu():
         share: pipeline(shares={"dpstandardscaler": share, "dpridgeskgd": 1.0}, delta=1e-5)
         for share in (0.1, 1.0, 9.0)
     }
-    noise = {}
+    squares = {}
     for share, model in ridges.items():
         fitted = model.fit(X, Y)
         assert fitted.shares_["dpridgeskgd"] == pytest.approx(1 / (1 + share))
-        noise[share] = fitted[1].privacy_event_.releases[0]
-    mu = {share: event.count**0.5 / event.noise_multiplier for share, event in noise.items()}
+        releases = fitted[1].privacy_event_.releases
+        squares[share] = sum(one.count / one.noise_multiplier**2 for one in releases)
     # choices are a little dearer than their share: all parts are scaled by one factor near 1
-    for share, found in mu.items():
-        assert found**2 / mu[0.1] ** 2 == pytest.approx(1.1 / (1 + share), rel=0.1)
+    for share, found in squares.items():
+        assert found / squares[0.1] == pytest.approx(1.1 / (1 + share), rel=0.1)
 
 
 def test_a_target_at_a_jump_is_missed_on_the_safe_side():

@@ -150,7 +150,7 @@ def test_mean_squares_are_released_once_and_only_what_was_paid_for():
     ):
         with pytest.raises((TypeError, ValueError), match="mean squares are"):
             SmoothnessUnits(event, n_columns=2, n_samples=3, n_normalizer=3, with_means=True)
-    with pytest.raises(ValueError, match="of 2 means supports"):
+    with pytest.raises(ValueError, match="out of the range of mean squares of 2 columns"):
         units_of(2, 3, z=1.0, n_normalizer=2**49)
     for p in (0, MOST_COLUMNS + 1):
         with pytest.raises(ValueError, match="1 to 16,384 columns"):
