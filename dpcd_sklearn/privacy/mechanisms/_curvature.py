@@ -113,9 +113,8 @@ class CurvatureOracle(CountingOracle):
         float
             It may be negative.
         """
-        units, of = self._units, ("mean squares of rows", "squares")
-        (square,) = self._release_of_rows(*of, units.square_units, units.square_bits)
-        self.mean_square = float(square) * units.square_unit
+        (square,) = self._release_of_rows("mean squares of rows", "squares")
+        self.mean_square = float(square) * self._units.square_unit
         return self.mean_square
 
     def release_mean_row(self):
@@ -125,9 +124,7 @@ class CurvatureOracle(CountingOracle):
         -------
         ndarray of shape (n_coordinates,)
         """
-        units, of = self._units, ("mean rows", "rows")
-        noisy = self._release_of_rows(*of, units.mean_units, units.mean_bits)
-        self.mean_row = noisy * units.mean_unit
+        self.mean_row = self._release_of_rows("mean rows", "rows") * self._units.mean_unit
         return self.mean_row
 
     def release_times(self):
@@ -138,14 +135,18 @@ class CurvatureOracle(CountingOracle):
         float
             It may be below 1.
         """
-        units, of = self._units, ("mean roots of numbers", "times")
-        (noisy,) = self._release_of_rows(*of, units.square_units**2, units.square_bits)
-        return 1 + float(noisy) * units.times_unit
+        (noisy,) = self._release_of_rows("mean roots of numbers", "times")
+        return 1 + float(noisy) * self._units.times_unit
 
-    def _release_of_rows(self, what, of, units_of_one, bits):
+    def _release_of_rows(self, what, of):
         """One of the sums of rows with noise, in units, the first time."""
         self._count_down(what)
         units = self._units
+        units_of_one, bits = units.square_units, units.square_bits
+        if of == "rows":
+            units_of_one, bits = units.mean_units, units.mean_bits
+        elif of == "times":
+            units_of_one = units_of_one**2
         norm = units.most_times if of == "times" else units.row_norm
         question = RowSums(of, norm, float(units_of_one))
         if of == "times":
