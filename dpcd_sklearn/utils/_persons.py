@@ -114,6 +114,7 @@ def relation_of(neighboring):
 
 # ---- ids of persons ------------------------------------------------------------------------------
 
+_AS_TEXT = ". Write ids of other kinds as strings, those of two columns as a.astype(str) + ' ' + b"
 _ODD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
 
@@ -159,9 +160,10 @@ def persons_of(groups, n_records):
         if kinds != {str} and kinds != {int}:
             raise TypeError(
                 "groups must hold ids of one kind, integers or strings, and none may be missing"
+                f"{_AS_TEXT}"
             )
     elif ids.dtype.kind not in "iuU":
-        gaps = " (of integers with missing ones, too)" if ids.dtype.kind == "f" else ""
+        gaps = " (of integers with missing ones, too)" if ids.dtype.kind == "f" else _AS_TEXT
         raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}{gaps}")
     ids, persons = np.unique(ids, return_inverse=True)
     return ids, persons.reshape(-1)
