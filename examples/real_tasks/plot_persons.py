@@ -2,16 +2,16 @@
 Wages of men over years: rows are not persons
 =============================================
 
-545 men told their wages in each of eight years. What has to be protected is a man, not one of his
-eight answers. Here are three models at the same ε: one that protects rows, one that promises that
-nobody has more than eight of them, and one that is told whose each row is.
+The table has the wages of 545 men in each of eight years. The guarantee should protect a man, not
+one of his eight rows. We compare three models at the same ε: one protects rows, one relies on the
+promise that nobody has more than eight of them, and one is given the id of the man of each row.
 """
 
 # %%
 # The panel
 # ---------
-# The table is that of Vella & Verbeek (1998), if ``linearmodels``, which bundles it, is installed.
-# Otherwise it is made up: as many men and years, with an effect of each man that lasts.
+# The table is that of Vella & Verbeek (1998) if ``linearmodels``, which bundles it, is installed.
+# Otherwise we simulate as many men and years, with a lasting effect of each man.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +45,7 @@ def made_up():
 try:
     from linearmodels.datasets import wage_panel
 except ImportError:
-    where, (X, y, men) = "made-up men", made_up()
+    where, (X, y, men) = "simulated men", made_up()
 else:
     frame = wage_panel.load()
     where, X = "wages of Vella & Verbeek", frame[COLUMNS].to_numpy(dtype=float)
@@ -55,8 +55,8 @@ print(f"{where}: {len(y):,} rows of {len(set(men))} men")
 # %%
 # The same ε, three promises
 # --------------------------
-# A man whose eight rows are protected one by one loses far more than ε: μ adds up, and ε grows
-# faster than μ.
+# If eight rows are protected one by one, the man loses far more than ε: the μ of his rows add up,
+# and ε grows faster than μ.
 
 EPSILONS = [1.0, 3.0, 10.0]
 of_a_man = [gdp_epsilon(N_YEARS * gdp_mu(epsilon, DELTA), DELTA) for epsilon in EPSILONS]
@@ -66,8 +66,8 @@ for epsilon, lost in zip(EPSILONS, of_a_man, strict=True):
 # %%
 # Errors on other men
 # -------------------
-# A fifth of the men is held out. ``Persons(8)`` has eight times the noise of a row. ``Persons()``
-# with ``groups=men`` clips the gradient of a man as one vector, whatever number of rows he has.
+# We hold out a fifth of the men. ``Persons(8)`` adds eight times the noise of a row. ``Persons()``
+# with ``groups=men`` clips the gradient of a man as one vector, however many rows he has.
 
 WAYS = {
     "rows (protects no man)": ("replace_one", False),
@@ -108,5 +108,5 @@ right.legend()
 plt.show()
 
 # %%
-# The number of rows of a man is secret for ``Persons()`` alone. Where ids exist, tell them; join
-# the rows of each man before the fit where nothing is lost by that.
+# Only ``Persons()`` keeps the number of rows of a man secret. If you have ids, pass them. If nothing
+# is lost by it, join the rows of each man before the fit.
