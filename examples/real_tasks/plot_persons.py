@@ -108,5 +108,5 @@ right.legend()
 plt.show()
 
 # %%
-# Only ``Persons()`` keeps the number of rows of a man secret. If you have ids, pass them. If nothing
-# is lost by it, join the rows of each man before the fit.
+# Only ``Persons()`` keeps the number of rows of a man secret. If you have ids, pass them. If
+# nothing is lost by it, join the rows of each man before the fit.
