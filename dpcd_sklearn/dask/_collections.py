@@ -10,7 +10,7 @@ from dask.base import is_dask_collection
 from distributed import default_client
 from scipy.sparse import issparse, vstack
 
-from ..utils._compat import num_samples
+from ..utils._compat import num_samples, safe_indexing
 from ..utils._persons import hashes_of_ids, persons_of
 
 _MOST_PARTS = 64  # into which records are divided by id: each block is cut into as many pieces
@@ -111,7 +111,7 @@ def _piece(array, parts, k):
         rows = np.arange(size if k == 0 else 0)
     else:
         rows = np.flatnonzero(parts == k)
-    return array.iloc[rows] if hasattr(array, "iloc") else array[rows]
+    return safe_indexing(array, rows)
 
 
 def _joined(pieces):

@@ -214,8 +214,7 @@ def plan(
     and scales are right. With ``inference=True`` the share of fits that have intervals is shown
     too, and columns or residuals that fill little of their bounds have them less often. Real data
     is harder, and `make_data` may be so too; rows of a person are as different as those of others.
-    It takes as long as ``n_repeats + 1`` fits for each
-    size.
+    It takes as long as ``n_repeats + 1`` fits for each size.
 
     Examples
     --------

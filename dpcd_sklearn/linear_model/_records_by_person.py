@@ -1,4 +1,4 @@
-"""Records of one fit of which ids say whose they are: sorted by person, read after the charge."""
+"""Records of one fit of which ids say whose they are: read by person, after the charge."""
 
 import math
 from collections.abc import Callable

@@ -199,7 +199,7 @@ def rows_read(neighboring, groups, n_records, *tables):
     Raises
     ------
     TypeError, ValueError
-        If the ids are not valid, or records are sparse.
+        If the ids are not valid.
     """
     most = relation_of(neighboring)[1] or 1
     return drawn_rows(*persons_of(groups, n_records), *tables, most=most)
