@@ -190,7 +190,7 @@ def tried(rng, kinds):
         sizes += [pick(rng, [1, 3, 50, 1000] * 5 + [10**400, 0, -1, 1.5, None, "1"])]
         sizes += [pick(rng, [1] * 20 + [2, 3, 0, -1, 10**400, 1.5, None])]
         return model, lambda: str(model.planned_event(*sizes)), f"planned_event{sizes}"
-    is_sound, of_y = rng.random(3) < 0.4, "good"
+    is_sound, of_y = rng.random(3) < [0.5, 0.75, 0.8], "good"
     kind, X = ("plain", kinds["of f8"]) if is_sound[0] else pick(rng, [*kinds.items()])
     y = TARGET
     if "Classifier" in type(model).__name__ or "Logistic" in type(model).__name__:
