@@ -22,7 +22,6 @@ from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
-    NonPrivateEvent,
     PoissonSampledEvent,
 )
 from dpcd_sklearn.privacy.ledger import charge
@@ -188,16 +187,6 @@ def test_compressed_descent_is_its_twin():
     problem = problem_of(case, n_directions=2)
     found = _compgd.solve(case.oracle(), problem, None, np.random.default_rng(4)).coef
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
-
-
-def test_without_noise_a_step_follows_the_plain_mean_gradient():
-    case = Case(K=3, event=FitEvent((NonPrivateEvent(),)), weighted=True, clip=1e-3)
-    Z = np.column_stack([case.X, np.ones(case.n)])
-    r = case.loss.gradient(np.zeros((case.n, 3)), case.y) * case.weights[:, None]
-    expected = -(r.T @ Z) / case.n / case.M
-    for layout in LAYOUTS:
-        found = _sgd.solve(case.oracle(layout), problem_of(case)).coef
-        assert_allclose(found.reshape(expected.shape), expected, rtol=1e-10, atol=1e-12)
 
 
 # ---- who is in a sample ------------------------------------------------------------------------

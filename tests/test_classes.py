@@ -63,17 +63,6 @@ def test_classes_that_never_occur_have_a_row_and_no_error():
     model.fit(X, np.where(Y > 0, "b", "unheard of"))
 
 
-@both
-def test_without_noise_the_classes_are_scikit_learns(estimator):
-    own = {"penalty": "l2", "alpha": 1 / len(X)} if estimator is DPLinearClassifier else {"C": 1.0}
-    model = estimator(epsilon=math.inf, tol=1e-8, **own)
-    expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, Y)
-    model.fit(X, Y)
-    assert_allclose(model.coef_, expected.coef_, atol=2e-3)
-    # of a softmax only differences of intercepts are determined
-    assert_allclose(np.diff(model.intercept_), np.diff(expected.intercept_), atol=2e-2)
-
-
 def test_a_greedy_choice_moves_its_feature_in_all_classes():
     model = DPLogisticGCD(
         1e6, solver="gcd", classes=CLASSES, max_iter=3, coef_path=True, feature_scale=1.0

@@ -309,10 +309,3 @@ def test_progress_stays_in_one_line_where_lines_can_be_written_again(monkeypatch
     assert first.startswith("DPLassoCD: 1000 updates, ") and not rest
     steps = second.split("\r")
     assert len(steps) == 100 and steps[-1] == "DPLassoCD: 1000 of 1000 updates"
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "saga", "cholesky"])
-def test_a_solver_of_scikit_learn_is_refused_by_the_name_that_it_has_here(solver):
-    model = DPLinearRegressor(solver=solver)
-    with pytest.raises(ValueError, match="Here it is solver='auto'"):
-        model.fit([[0.0], [1.0]], [0.0, 1.0])

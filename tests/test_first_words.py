@@ -214,7 +214,10 @@ DEAD_ENDS = [
         for model in [make_private_pipeline(TWO), SEARCH, DPStandardScaler()]
     ),
     (lambda: clone(TWO).fit(RECORDS, LABELS, groups=LABELS), r"Persons\(\)"),
-    (lambda: DPLogisticGCD(solver="lbfgs").fit(RECORDS, LABELS), "Here it is solver='auto'"),
+    *(
+        (lambda s=solver: DPLogisticGCD(solver=s).fit(RECORDS, LABELS), "Here it is solver='auto'")
+        for solver in ("lbfgs", "saga", "cholesky")
+    ),
     (lambda: clone(TWO).set_params(class_weight={1: 11.0}).fit(RECORDS, LABELS), "sample_weight"),
     (lambda: clone(TWO).set_params(class_weight="balanced").fit(RECORDS, LABELS), "min.shares"),
 ]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Counts of classes: their sensitivity, their noise and share, and where intercepts start."""
+"""Counts of classes: their share, and where intercepts start.
+
+Their sensitivity and their noise are in test_neighbours.py.
+"""
 
 import math
 import warnings
@@ -6,7 +9,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
 from sklearn.base import clone
 from tables import table
 
@@ -19,7 +21,6 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.plan._label_prior import found_intercepts
 from dpcd_sklearn.privacy.accounting import (
-    FitEvent,
     GaussianEvent,
     epsilon_of,
     gdp_mu,
@@ -30,82 +31,6 @@ from dpcd_sklearn.privacy.mechanisms import CountOracle, CountUnits
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import SGD
 from dpcd_sklearn.testing import ReproducibleNoise
-
-RELATIONS = ["replace_one", "add_remove"]
-
-
-def units_of(K, n, z=2.0, neighboring="replace_one", n_normalizer=None):
-    event = FitEvent((GaussianEvent(z, 1),), neighboring)
-    return CountUnits(event, n_classes=K, n_samples=n, n_normalizer=n_normalizer or n)
-
-
-def oracle_of(y, K, **options):
-    units = units_of(K, len(y), **options)
-    place = LocalPlace(np.zeros((len(y), 1)), np.asarray(y, dtype=float))
-    return CountOracle(charge(None, units.event), units, place)
-
-
-# ---- the mechanism -------------------------------------------------------------------------------
-
-
-@table("neighboring", RELATIONS)
-@table("K", [2, 3, 10, 256])
-@table("z", [0.01, 0.7, 40.0, 1e6])
-def test_the_noise_is_at_least_the_multiplier_times_what_any_record_moves(neighboring, K, z):
-    units = units_of(K, 30, z, neighboring, n_normalizer=50)
-    rng = np.random.default_rng(0)
-    worst = 0.0
-    for _ in range(200):
-        y = rng.integers(0, K, 30)
-        other = y[1:] if neighboring == "add_remove" else np.append(rng.integers(0, K), y[1:])
-        apart = np.bincount(y, minlength=K) - np.bincount(other, minlength=K)
-        apart = apart[1:2] if K == 2 else apart  # what is released
-        worst = max(worst, float(np.linalg.norm(apart)))
-    assert units.units >= 1 and units.units == int(units.units)
-    moved = worst * units.units
-    assert 0.9 < worst / units.sensitivity <= 1 + 1e-12
-    assert 2.0**units.bits >= z * moved * (1 - 2.0**-50)
-    assert 50 * units.units <= 2.0**52  # the sums stay exact
-    assert units.noise_std == pytest.approx(z * units.sensitivity, rel=0.01 + 1 / units.units)
-
-
-@pytest.mark.parametrize(("K", "entries"), [(2, 1), (3, 3)])
-@pytest.mark.parametrize("mutant", [1.0, 0.5])
-def test_what_is_released_is_the_counts_with_noise_as_stated(K, entries, mutant):
-    """Half the noise is noticed."""
-    y, z, draws = np.repeat(np.arange(K), [5, 3, 2][:K]), 2.0, 1000
-    place = LocalPlace(np.zeros((len(y), 1)), y.astype(float))
-    found = []
-    for _ in range(draws):
-        units = units_of(K, len(y), z * mutant)
-        found.append(CountOracle(charge(None, units.event), units, place).release_counts())
-    found = np.array(found)
-    assert found.shape == (draws, entries)
-    expected = np.bincount(y)[1:2] if K == 2 else np.bincount(y)
-    std = z * units.sensitivity
-    square = np.sum(((found - expected) / std) ** 2)
-    # each of these fails once in 1e9 times
-    as_stated = 1e-9 < stats.chi2.cdf(square, found.size) < 1 - 1e-9
-    assert as_stated == (mutant == 1.0)
-    assert np.max(np.abs(found.mean(axis=0) - expected)) < 6.5 * std / math.sqrt(draws)
-
-
-def test_counts_are_released_once_and_only_what_was_paid_for():
-    oracle = oracle_of([0, 1, 1], 2)
-    oracle.release_counts()
-    with pytest.raises(RuntimeError, match="not paid for, or were released"):
-        oracle.release_counts()
-    units, place = units_of(2, 3), LocalPlace(np.zeros((3, 1)), np.zeros(3))
-    receipt = charge(None, units.event)
-    CountOracle(receipt, units, place)
-    with pytest.raises(RuntimeError, match="redeemed before"):
-        CountOracle(receipt, units, place)
-    with pytest.raises(ValueError, match="of 3 records, not 4"):
-        CountOracle(charge(None, units.event), units, LocalPlace(np.zeros((4, 1)), np.zeros(4)))
-
-
-# ---- the share -----------------------------------------------------------------------------------
-
 
 N = 4000
 RNG = np.random.default_rng(0)

@@ -1,10 +1,11 @@
-"""Gaussian sums: the worst neighbours are as far apart as is claimed, and the noise is as large.
+"""Gaussian sums: how far apart neighbours are, how large the noise is, and what is released once.
 
 Exact answers are compared, so that one release shows a distance. The worst neighbours are named for
 each sum; the tape looks for others in whole fits.
 """
 
 import math
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -22,14 +23,21 @@ from dpcd_sklearn.privacy.accounting import (
     moments_event,
 )
 from dpcd_sklearn.privacy.mechanisms import (
+    CountOracle,
+    CountUnits,
     CurvatureOracle,
     CurvatureUnits,
     MomentOracle,
     MomentUnits,
+    OutsideOracle,
     PresentOracle,
     PresentUnits,
     RunningOracle,
     RunningUnits,
+    ScoreOracle,
+    ScoreUnits,
+    SecondMomentOracle,
+    SecondMomentUnits,
     SmoothnessOracle,
     SmoothnessUnits,
     TargetOracle,
@@ -37,11 +45,13 @@ from dpcd_sklearn.privacy.mechanisms import (
     _cell_sums,
     _curvature_units,
     _questions,
+    _scores,
     _tables,
 )
 from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
 from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
 from dpcd_sklearn.privacy.sums._integer_rows import joined
+from dpcd_sklearn.privacy.sums._score_sums import LEVELS
 
 RELATIONS = ["replace_one", "add_remove"]
 NAN = math.nan
@@ -56,6 +66,7 @@ class OfColumns:
     """Sums that are released once, by an event of one release."""
 
     reach = 0.98  # cells have a width
+    relations = RELATIONS
 
     def event(self, neighboring):
         return FitEvent((GaussianEvent(Z, 1),), neighboring)
@@ -74,13 +85,14 @@ class Present(OfColumns):
         self.records = [np.full(p, x) for x in (-5.0, -1.0, 0.3, 1.0, 7.0, NAN)]
         self.records.append(np.where(np.arange(p) % 2, NAN, 1.0))
 
-    def release(self, rows, event, **sizes):
+    def oracle(self, rows, receipt, **sizes):
         X = np.vstack(rows)
-        units = PresentUnits(event, n_columns=X.shape[1], **sizes)
-        ends = np.ones(X.shape[1])
-        PresentOracle(Receipt(event, None), units, PresentPlace(X)).release_present_means(
-            -ends, ends
-        )
+        units = PresentUnits(receipt.event, n_columns=X.shape[1], **sizes)
+        return PresentOracle(receipt, units, PresentPlace(X))
+
+    def release(self, oracle):
+        ends = np.ones(len(self.others[0]))
+        oracle.release_present_means(-ends, ends)
 
 
 class Running(OfColumns):
@@ -90,9 +102,11 @@ class Running(OfColumns):
     others = [np.full(3, 0.5)] * 4
     records = [np.full(3, x) for x in (-5.0, 0.0, 0.4, 212.5 / N_CELLS, 0.999, 7.0)]
 
-    def release(self, rows, event, **sizes):
-        units = RunningUnits(event, n_columns=3, **sizes)
-        oracle = RunningOracle(Receipt(event, None), units, LocalPlace(np.vstack(rows)))
+    def oracle(self, rows, receipt, **sizes):
+        units = RunningUnits(receipt.event, n_columns=3, **sizes)
+        return RunningOracle(receipt, units, LocalPlace(np.vstack(rows)))
+
+    def release(self, oracle):
         oracle.release_running_counts(np.zeros(3), np.ones(3), None)
 
 
@@ -108,15 +122,18 @@ class Target(OfColumns):
         targets = range(n_classes) if n_classes else (-7.0, -1.0, 0.2, 1.0, 3.0, NAN)
         self.records = [(code, y) for code in ([0, 1], [1, 2], [2, 0]) for y in targets]
 
-    def release(self, rows, event, **sizes):
+    def oracle(self, rows, receipt, **sizes):
         codes, y = zip(*rows, strict=True)
-        n, n_folds = len(y), 2 if event.neighboring == "replace_one" else 1
-        units = TargetUnits(event, n_columns=2, n_classes=self.n_classes, **sizes)
+        n, n_folds = len(y), 2 if receipt.event.neighboring == "replace_one" else 1
+        units = TargetUnits(receipt.event, n_columns=2, n_classes=self.n_classes, **sizes)
         place = GroupPlace(
             list(np.array(codes).T), [3, 3], np.array(y, dtype=self.kind), self.n_classes,
             np.arange(n) % n_folds, n_folds,
         )  # fmt: skip
-        TargetOracle(Receipt(event, None), units, place).release_target_sums()
+        return TargetOracle(receipt, units, place)
+
+    def release(self, oracle):
+        oracle.release_target_sums()
 
 
 class Squares(OfColumns):
@@ -130,12 +147,62 @@ class Squares(OfColumns):
         worst = (math.sqrt(0.5) - 1) / 2 if with_means else 0.0  # with records of ones
         self.records = [np.full(4, x) for x in (1.0, worst, -1.0, 3.0)]
 
-    def release(self, rows, event, **sizes):
-        units = SmoothnessUnits(event, n_columns=4, with_means=self.with_means, **sizes)
-        oracle = SmoothnessOracle(Receipt(event, None), units, LocalPlace(np.vstack(rows)))
+    def oracle(self, rows, receipt, **sizes):
+        units = SmoothnessUnits(receipt.event, n_columns=4, with_means=self.with_means, **sizes)
+        return SmoothnessOracle(receipt, units, LocalPlace(np.vstack(rows)))
+
+    def release(self, oracle):
         # numbers may be farther from the centre than the half-width that is stated
         ones = np.ones(4)
         oracle.release_mean_squares(-3 * ones, 3 * ones, 0 * ones, ones)
+
+
+class Labels(OfColumns):
+    """Counts of classes; of two classes, one."""
+
+    sensitivity, reach = (_cell_sums, "count_sensitivity"), 0.99
+
+    def __init__(self, n_classes):
+        self.n_classes, self.others, self.records = n_classes, [0, 1, 1, 0], range(n_classes)
+
+    def oracle(self, rows, receipt, **sizes):
+        units = CountUnits(receipt.event, n_classes=self.n_classes, **sizes)
+        place = LocalPlace(np.zeros((len(rows), 1)), np.array(rows, dtype=float))
+        return CountOracle(receipt, units, place)
+
+    def release(self, oracle):
+        oracle.release_counts()
+
+
+class Outside(Labels):
+    """How many records lie outside of bounds."""
+
+    def __init__(self):
+        self.others, self.records = [0.0, 0.4, 2.0], [0.5, -0.5, 9.0, math.inf, NAN]
+
+    def oracle(self, rows, receipt, **sizes):
+        units = CountUnits(receipt.event, n_classes=2, **sizes)
+        bounds = np.full(1, -0.5), np.full(1, 0.5)
+        return OutsideOracle(receipt, units, LocalPlace(np.array(rows)[:, None]), bounds=bounds)
+
+    def release(self, oracle):
+        oracle.release_outside()
+
+
+class Score(OfColumns):
+    """Sums of a score, of which a row is what one record adds; test_scorers.py has the metrics."""
+
+    sensitivity, reach = (_scores, "score_sensitivity"), 0.99
+
+    def __init__(self, kind, others, records, relations=RELATIONS):
+        self.kind, self.others, self.records, self.relations = kind, others, records, relations
+
+    def oracle(self, rows, receipt, n_samples, n_normalizer):
+        units = ScoreUnits(receipt.event, self.kind, len(rows[0]), n_samples)
+        return ScoreOracle(receipt, units, lambda: np.sum(rows, axis=0).tolist())
+
+    def release(self, oracle):
+        oracle.release_score()
 
 
 # ---- second moments, and gradients in a geometry -------------------------------------------------
@@ -145,6 +212,7 @@ class OfRows:
     """A curvature, of which records are pairs of a row and a target."""
 
     reach, n_outputs, loss, place_of_event = 0.99, 1, "squared", 1
+    relations = RELATIONS
     sensitivity = _curvature_units, "matrix_sensitivity"
     others = [([0.0, 0.0], 0.0)]
     records = [([1.5, 0.0], 0.0), ([0.0, 1.5], 0.0), ([30.0, 30.0], 0.0)]
@@ -155,27 +223,25 @@ class OfRows:
     def noise_multiplier(self, neighboring):
         return self.event(neighboring).releases[self.place_of_event].noise_multiplier
 
-    def oracle(self, rows, event, **sizes):
+    def oracle(self, rows, receipt, **sizes):
         X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
         loss = LOSSES[self.loss]()
         units = CurvatureUnits(
-            event, smoothness=np.full(2, loss.curvature), row_norm=1.5, n_outputs=self.n_outputs,
-            **sizes,
+            receipt.event, smoothness=np.full(2, loss.curvature), row_norm=1.5,
+            n_outputs=self.n_outputs, **sizes,
         )  # fmt: skip
-        return CurvatureOracle(
-            Receipt(event, None), units, LocalPlace(X, y), loss=loss, fit_intercept=False
-        )
+        return CurvatureOracle(receipt, units, LocalPlace(X, y), loss=loss, fit_intercept=False)
 
-    def release(self, rows, event, **sizes):
-        self.oracle(rows, event, **sizes).release_curvature()
+    def release(self, oracle):
+        oracle.release_curvature()
 
 
 class MeanRow(OfRows):
     sensitivity, place_of_event = (_curvature_units, "row_sensitivity"), 2
     records = [([5.0, 0.0], 0.0), ([-5.0, 0.0], 0.0)]
 
-    def release(self, rows, event, **sizes):
-        self.oracle(rows, event, **sizes).release_mean_row()
+    def release(self, oracle):
+        oracle.release_mean_row()
 
 
 class MeanSquare(OfRows):
@@ -183,8 +249,8 @@ class MeanSquare(OfRows):
     records = [([5.0, 0.0], 0.0), ([0.0, 0.0], 0.0)]
     reach = 0.99 / math.sqrt(2)  # the grid is that of a matrix
 
-    def release(self, rows, event, **sizes):
-        self.oracle(rows, event, **sizes).release_mean_square()
+    def release(self, oracle):
+        oracle.release_mean_square()
 
 
 class Gradient(OfRows):
@@ -194,10 +260,13 @@ class Gradient(OfRows):
     records = [([0.0, 1.0], 1e6), ([0.0, 1.0], -1e6)]
     mutant = staticmethod(lambda sums: sums)  # of its sums
 
-    def release(self, rows, event, **sizes):
-        oracle = self.oracle(rows, event, **sizes)
+    def oracle(self, rows, receipt, **sizes):
+        oracle = super().oracle(rows, receipt, **sizes)
         oracle._sums = self.mutant(oracle._sums)
         oracle.fix_geometry(np.diag([1.0, 8.0]))
+        return oracle
+
+    def release(self, oracle):
         oracle.release_preconditioned(np.zeros(2 * self.n_outputs), 1.0)
 
 
@@ -215,16 +284,13 @@ class Moments(OfRows):
     def event(self, neighboring):
         return moments_event(Budget(2.0, 1e-3, neighboring), 0.5)
 
-    def oracle(self, rows, event, **sizes):
+    def oracle(self, rows, receipt, **sizes):
         X, y = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
-        units = MomentUnits(event, smoothness=np.ones(2), **sizes)
-        return MomentOracle(
-            Receipt(event, None), units, LocalPlace(X, y), loss=LOSSES["squared"](),
-            fit_intercept=False,
-        )  # fmt: skip
+        units = MomentUnits(receipt.event, smoothness=np.ones(2), **sizes)
+        options = {"loss": LOSSES["squared"](), "fit_intercept": False}
+        return MomentOracle(receipt, units, LocalPlace(X, y), **options)
 
-    def release(self, rows, event, **sizes):
-        oracle = self.oracle(rows, event, **sizes)
+    def release(self, oracle):
         oracle.release_moments(np.eye(2), np.zeros(2), 1.0, 1.0, 1.0)
 
 
@@ -232,8 +298,27 @@ class MomentSquare(Moments):
     place_of_event, reach = 1, MeanSquare.reach
     records = [([1.0, 0.0], 100.0), ([1.0, 0.0], 0.0)]
 
-    def release(self, rows, event, **sizes):
-        self.oracle(rows, event, **sizes).release_mean_square(np.eye(2), np.zeros(2), 1.0)
+    def release(self, oracle):
+        oracle.release_mean_square(np.eye(2), np.zeros(2), 1.0)
+
+
+class SecondMoments(OfColumns):
+    """Products of the entries of rows, which have a small constant behind them."""
+
+    sensitivity, reach = (_curvature_units, "matrix_sensitivity"), 0.95
+    others = [[0.1, 0.1]] * 4
+    records = [[9.0, 0.0], [0.0, 9.0], [-9.0, 0.0], [0.0, 0.0]]
+
+    def oracle(self, rows, receipt, **sizes):
+        units = SecondMomentUnits(
+            receipt.event, n_features=2, row_norm=1.0, constant=0.1, **sizes
+        )
+        bounds = np.full(2, -9.0), np.full(2, 9.0), np.zeros(2)
+        place = LocalPlace(np.array(rows), np.zeros(len(rows)), None, bounds)
+        return SecondMomentOracle(receipt, units, place)
+
+    def release(self, oracle):
+        oracle.release_curvature()
 
 
 SUMS = {
@@ -244,6 +329,15 @@ SUMS = {
     "counts of classes": Target(3),
     "squares": Squares(False),
     "squares and means": Squares(True),
+    "counts of two classes": Labels(2),
+    "counts of labels": Labels(3),
+    "records outside": Outside(),
+    "score of right answers": Score("right", [[1], [0]], [[0], [1]]),
+    "score by cells": Score("cells", np.eye(4, dtype=int).tolist(), np.eye(4, dtype=int).tolist()),
+    "score of numbers": Score("bounded", [[0, 0]], [[LEVELS] * 2, [-LEVELS] * 2]),
+    # a record of the first class above forty of the second becomes one of the second
+    "score of pairs": Score("pairs", [[0, 1]] * 40, [[-40, 0], [0, 1]], ["replace_one"]),
+    "second moments": SecondMoments(),
     "curvature": OfRows(),
     "mean row": MeanRow(),
     "mean square": MeanSquare(),
@@ -257,6 +351,10 @@ SUMS = {
 # ---- distances -----------------------------------------------------------------------------------
 
 
+def sizes_of(rows, n_public=None):
+    return {"n_samples": len(rows), "n_normalizer": n_public or len(rows)}
+
+
 def releases_of(name, rows, neighboring, n_public=None):
     """Mechanism, exact answer and released one of all that is asked of these records."""
     found, honest = [], GaussianNoise.release
@@ -266,10 +364,10 @@ def releases_of(name, rows, neighboring, n_public=None):
         found.append((self, exact, np.array(released, dtype=object)))
         return released
 
-    kind, sizes = SUMS[name], {"n_samples": len(rows), "n_normalizer": n_public or len(rows)}
+    kind, sizes = SUMS[name], sizes_of(rows, n_public)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GaussianNoise, "release", release)
-        kind.release(rows, kind.event(neighboring), **sizes)
+        kind.release(kind.oracle(rows, Receipt(kind.event(neighboring), None), **sizes))
     assert found
     return found
 
@@ -291,9 +389,8 @@ def distance(name, neighboring):
     return worst
 
 
-@table("name", SUMS)
-@table("neighboring", RELATIONS)
-def test_the_worst_neighbours_are_as_far_apart_as_is_claimed_and_no_farther(neighboring, name):
+@table(("name", "neighboring"), [(name, of) for name in SUMS for of in SUMS[name].relations])
+def test_the_worst_neighbours_are_as_far_apart_as_is_claimed_and_no_farther(name, neighboring):
     reach = SUMS[name].reach
     if name.startswith("mean square") and neighboring == "add_remove":
         reach *= math.sqrt(2)
@@ -418,3 +515,25 @@ def test_a_mutant_of_the_noise_is_caught(name, source, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_questions, "NoiseSource", source)
         assert not noise_is_as_claimed(name)
+
+
+# ---- what was paid for ---------------------------------------------------------------------------
+
+
+@table("name", SUMS)
+def test_what_was_paid_for_is_released_once(name):
+    kind = SUMS[name]
+    rows = [*kind.others, kind.records[0]]
+    event = kind.event("replace_one")
+    receipt = Receipt(event, None)
+    oracle = kind.oracle(rows, receipt, **sizes_of(rows))
+    kind.release(oracle)
+    with pytest.raises(RuntimeError, match="paid for"):
+        kind.release(oracle)
+    with pytest.raises(TypeError, match="never copied or pickled"):
+        pickle.dumps(oracle)
+    with pytest.raises(RuntimeError, match="redeemed before"):
+        kind.oracle(rows, receipt, **sizes_of(rows))
+    if not isinstance(kind, Score):  # whose sums know no number of records
+        with pytest.raises(ValueError, match="units are of"):
+            kind.oracle(rows, Receipt(event, None), **sizes_of([*rows, rows[0]]))

@@ -128,20 +128,6 @@ def test_single_columns_are_read_from_a_copy_of_an_array_in_rows(kind, copies, t
     assert copies <= peak / X.nbytes < copies + 0.6
 
 
-@pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")
-def test_arrays_that_kernels_can_not_read_are_copied_and_fitted():
-    X, y, _ = records(np.float64)
-    cells = np.zeros(X.shape, dtype=[("pad", "u1"), ("value", "f8")])  # 9 bytes from cell to cell
-    cells["value"] = X
-    every_second = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
-    odd = np.frombuffer(b"\0" + X.tobytes(), np.uint8)[1:].view(np.float64).reshape(X.shape)
-    expected = fitted(MODELS["DPLogisticGCD"], X, y).coef_
-    for other in (cells["value"], every_second, odd, X[::-1][::-1], X[::-1].copy()[::-1]):
-        np.testing.assert_array_equal(fitted(MODELS["DPLogisticGCD"], other, y).coef_, expected)
-    for other in (cells["value"], every_second, odd, X[::-1]):
-        assert not is_read_in_place(other)
-
-
 SCRIPT = """
 import resource, sys, warnings
 import numpy as np

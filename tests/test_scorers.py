@@ -2,12 +2,9 @@
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
-from noise_mutants import HalfTheNoise
-from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -21,8 +18,8 @@ from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._search_plan import checked_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt
-from dpcd_sklearn.privacy.mechanisms import ScoreOracle, ScoreUnits, _questions
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.mechanisms import ScoreUnits
 from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
 
@@ -219,71 +216,17 @@ def test_a_label_outside_the_classes_counts_as_the_first():
     assert codes_of(labels, np.array(["a", "b"])).tolist() == [0, 0, 0, 1, 0]
 
 
-# ---- noise --------------------------------------------------------------------------------------
-
-
-def units_of(z, kind="right", size=1, n=50, relation="replace_one"):
-    return ScoreUnits(FitEvent((GaussianEvent(z),), relation), kind, size, n)
-
-
 @pytest.mark.parametrize("z", [1e-3, 2.0, 1e5])
 @pytest.mark.parametrize(
     ("kind", "size"), [("right", 1), ("cells", 6), ("bounded", 3), ("pairs", 2)]
 )
 def test_noise_has_at_least_its_standard_deviation_and_hardly_more(kind, size, z):
-    units = units_of(z, kind, size)
+    units = ScoreUnits(FitEvent((GaussianEvent(z),)), kind, size, 50)
     for std, weight in zip(units.noise_std, units.weights, strict=True):
         assert z * units.sensitivity <= std * weight <= z * units.sensitivity * (1 + 5e-3)
 
 
-def test_released_sums_are_those_plus_the_noise():
-    units, draws = units_of(3.0, "pairs", 2), []
-    for k in range(600):
-        oracle = ScoreOracle(
-            Receipt(units.event, None), units, lambda: [10**6, 25], key=k.to_bytes(32, "little")
-        )
-        draws.append(oracle.release_score())
-    errors = (np.array(draws) - [10**6, 25]) / units.noise_std
-    assert stats.kstest(errors.ravel(), "norm").pvalue > 1e-6
-
-
-def shown(n_runs=400):
-    """The smallest share of wrong guesses about which of two neighbours was scored."""
-    units, values = units_of(0.5), []
-    for total in (20, 21):
-        runs = []
-        for k in range(n_runs):
-            key = (2 * k + total % 2).to_bytes(32, "little")
-            sums = [total].copy
-            oracle = ScoreOracle(Receipt(units.event, None), units, sums, key=key)
-            runs += oracle.release_score()
-        values.append(runs)
-    return (np.sum(np.array(values[0]) > 20.5) + np.sum(np.array(values[1]) < 20.5)) / 2 / n_runs
-
-
-def test_half_the_noise_is_caught_and_the_real_score_is_not(monkeypatch):
-    # z = 1/2 is 2-GDP: at least 15.9 % of the guesses are wrong
-    assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) > 1e-3
-    monkeypatch.setattr(_questions, "NoiseSource", HalfTheNoise)
-    assert stats.binom.cdf(round(800 * shown()), 800, 0.1587) < 1e-6
-
-
 # ---- paid for, once -----------------------------------------------------------------------------
-
-
-def test_a_score_is_released_once():
-    units = units_of(2.0)
-    receipt = Receipt(units.event, None)
-    oracle = ScoreOracle(receipt, units, lambda: [3])
-    oracle.release_score()
-    with pytest.raises(RuntimeError, match="not paid for, or were released"):
-        oracle.release_score()
-    with pytest.raises(RuntimeError, match="redeemed"):
-        ScoreOracle(receipt, units, None)
-    with pytest.raises(TypeError, match="pickled"):
-        pickle.dumps(oracle)
-    with pytest.raises(ValueError, match="1 sums"):
-        ScoreOracle(Receipt(units.event, None), units, lambda: [1, 2]).release_score()
 
 
 def test_the_charge_comes_before_the_model_sees_a_record(classified):

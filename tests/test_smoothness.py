@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tables import table
 
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt, SelectionEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, Receipt
 from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
 from dpcd_sklearn.privacy.mechanisms import _cell_sums as of_mechanisms
 from dpcd_sklearn.privacy.mechanisms._cell_sums import (
@@ -113,45 +113,3 @@ def test_noise_covers_the_sensitivity_of_integers(neighboring, p, n, z, with_mea
     assert 2.0**units.bits >= z * most
     assert min(n, 2**28) * units.units <= 2.0**52
     assert units.noise_std == pytest.approx(z * most / units.units / n, rel=0.01 + 1 / units.units)
-
-
-@pytest.mark.parametrize("p", [1, 2, 7])
-def test_the_sensitivity_is_that_of_the_worst_two_records_and_no_larger(p):
-    x = np.linspace(-1, 1, 2001)
-    squares, halves = (np.subtract.outer(of, of) ** 2 for of in (x**2, x / 2))
-    # columns are alike, and the worst two records have the worst pair in each of them
-    for apart, with_means in ((squares, False), (squares + halves, True)):
-        worst, claimed = math.sqrt(p * apart.max()), squares_sensitivity(p, with_means)
-        assert worst <= claimed <= worst * (1 + 1e-4)
-    assert (x**4 + x**2 / 4).max() <= squares_sensitivity(1, True) ** 2  # a record or none
-
-
-def test_mean_squares_are_released_once_and_only_what_was_paid_for():
-    X = np.zeros((3, 2))
-    ends = -np.ones(2), np.ones(2), np.zeros(2), np.ones(2)
-    oracle = oracle_of(X)
-    oracle.release_mean_squares(*ends)
-    with pytest.raises(RuntimeError, match="not paid for, or were released"):
-        oracle.release_mean_squares(*ends)
-    with pytest.raises(TypeError, match="never copied or pickled"):
-        oracle.__reduce__()
-    units = units_of(2, 3)
-    receipt = Receipt(units.event, None)
-    SmoothnessOracle(receipt, units, LocalPlace(X))
-    with pytest.raises(RuntimeError, match="redeemed before"):
-        SmoothnessOracle(receipt, units, LocalPlace(X))
-    for other in (np.zeros((4, 2)), np.zeros((3, 1))):
-        with pytest.raises(ValueError, match="units are of (3 records, not 4|2 columns, not 1)"):
-            SmoothnessOracle(Receipt(units.event, None), units, LocalPlace(other))
-    for event in (
-        FitEvent((SelectionEvent(0.1, 1),)),
-        FitEvent((GaussianEvent(1.0, 1), GaussianEvent(2.0, 1))),
-        FitEvent((GaussianEvent(1.0, 2),)),
-    ):
-        with pytest.raises((TypeError, ValueError), match="mean squares are"):
-            SmoothnessUnits(event, n_columns=2, n_samples=3, n_normalizer=3, with_means=True)
-    with pytest.raises(ValueError, match="out of the range of mean squares of 2 columns"):
-        units_of(2, 3, z=1.0, n_normalizer=2**49)
-    for p in (0, MOST_COLUMNS + 1):
-        with pytest.raises(ValueError, match="1 to 16,384 columns"):
-            units_of(p, 3)

@@ -151,15 +151,6 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
     follow(case, [case.sums(layout) for layout in LAYOUTS], 15)
 
 
-@pytest.mark.parametrize("K", [2, 10])
-@pytest.mark.parametrize("layout", "CF")
-def test_threads_change_no_bit(layout, K):
-    # cells for three threads (DPCD_CELLS_A_THREAD) in a question of one coordinate already
-    case = Case(K, n=140_003, p=3)
-    every = [case.sums(layout, n_threads=n_threads) for n_threads in (1, 3)]
-    follow(case, every, 6)
-
-
 @table("K", [1, 2, 3, 10])
 @table("storage", ["csr", "csc"])
 @table("intercept", [False, True])

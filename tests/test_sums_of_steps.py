@@ -52,22 +52,6 @@ def target_oracle(codes, target, n_classes=0, z=2.0, cv=1):
     return once(TargetOracle, TargetUnits, place, n, z, n_columns=p, n_classes=n_classes)
 
 
-# ---- what is refused -----------------------------------------------------------------------------
-
-
-def test_they_are_released_once():
-    X, codes = np.zeros((4, 2)), np.zeros((4, 2), dtype=int)
-    present, running = present_oracle(X), running_oracle(X)
-    for release in (
-        lambda: present.release_present_means(-np.ones(2), np.ones(2)),
-        lambda: released_counts(running, 2),
-        target_oracle(codes, np.zeros(4)).release_target_sums,
-    ):
-        release()
-        with pytest.raises(RuntimeError, match="not paid for, or were released"):
-            release()
-
-
 # ---- means of what is present --------------------------------------------------------------------
 
 

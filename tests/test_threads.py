@@ -69,6 +69,7 @@ MODELS = {  # how many records they need, and the model
         ALL_COLUMNS,
         DPLinearClassifier("multinomial", solver=SGD(sampling_rate=1.0), max_iter=3, **THREE),
     ),
+    "cd of classes": (ONE_COLUMN, DPLinearClassifier(solver="cd", max_iter=1, **THREE)),
     "svrg": (ALL_COLUMNS, DPLinearRegressor(solver="svrg", max_iter=2)),
     "newton": (ALL_COLUMNS, DPLinearRegressor(solver="newton", max_iter=3)),
     "newton of classes": (ALL_COLUMNS, DPLinearClassifier(solver="newton", max_iter=3, **THREE)),

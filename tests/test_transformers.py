@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-import tape_cases
 from scipy import sparse
 from sklearn import preprocessing as theirs
 from sklearn.base import clone
@@ -41,7 +40,7 @@ from dpcd_sklearn.preprocessing import (
     DPTargetEncoder,
 )
 from dpcd_sklearn.privacy.accounting import NonPrivateEvent, epsilon_of
-from dpcd_sklearn.testing import ReproducibleNoise, replay
+from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 4000, 3
 REFUSED = (TypeError, ValueError)
@@ -352,21 +351,6 @@ def test_more_components_than_records_are_refused_by_the_public_number_of_them()
 
 
 # ---- what does not leak ------------------------------------------------------------------------
-
-
-UNDER_ADD_REMOVE = [name for name in tape_cases.CASES if name.endswith("add_remove")]
-UNDER_ADD_REMOVE.remove("search, add_remove")  # the number of its runs is a coin
-
-
-@quiet
-@table("name", UNDER_ADD_REMOVE)
-def test_under_add_remove_the_number_of_records_shows_nowhere(name):
-    """The same answers and any coins: far fewer than promised are no error, and told nowhere."""
-    case = tape_cases.CASES[name]
-    data, _, _ = case.pair(0)
-    for n in (1, 20):
-        fewer = tape_cases.Records(data.X[:n], data.y[:n], data.weights[:n])
-        replay(case.fit, data, fewer, other_coins=True)
 
 
 @quiet

@@ -120,6 +120,8 @@ TABLE = {
             *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
             *({"event": of(G(z))} for z in (1e-12, 1e300)),
             {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
+            {"event": of(SelectionEvent(0.1, 1))}, {"event": of(G(1.0), G(2.0))},
+            {"n_normalizer": 2**49},
         ],
     ),
     CountUnits: (
