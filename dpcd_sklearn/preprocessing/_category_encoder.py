@@ -200,16 +200,10 @@ class CategoryEncoder(PrivateTransformer):
             self.threshold_ = units.threshold
         self._keep(stated, found, releases.plan.budget.n)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: no category is found, all is public.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        self._read(X, reset=True)
+    def _keep_without_records(self, columns):
+        """No category is found."""
         self.threshold_ = None
         self._keep(self._stated(), {}, 1)
-        return self
 
     def _keep(self, stated, found, n_normalizer):
         """Keep what is released; of what was found only the most frequent, as many as may be."""

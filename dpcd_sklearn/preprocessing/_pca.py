@@ -161,17 +161,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: the first columns as they are.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        X = self._read(X, reset=True)
+    def _keep_without_records(self, X):
+        """The first columns as they are."""
         self._check_width(X.shape[1])
         self.mean_ = sum(self._stated_bounds(UNIT)) / 2
         self._keep(np.eye(X.shape[1]))
-        return self
 
     def _read(self, X, *, reset):
         if issparse(X):

@@ -169,15 +169,9 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         oracle = releases.oracle(ColumnOracle, units, place, "columns")
         self.ranking_ = oracle.release_columns(means, stated)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: the first k columns.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        X = self._read(X, reset=True)
+    def _keep_without_records(self, X):
+        """The first k columns."""
         self.ranking_ = np.arange(self._width(X.shape[1]))
-        return self
 
     def _width(self, n_features):
         """The public number of columns that are kept."""

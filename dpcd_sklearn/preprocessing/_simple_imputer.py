@@ -201,15 +201,9 @@ class DPSimpleImputer(PrivateTransformer):
             fill = _median_or_mean(X, releases, bounds, self.strategy)
         self._keep(fill, bounds)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: fills are constants.
-
-        A plan asks what comes out: as many columns, in the same layout, as after a fit.
-        """
-        self._validate_params()
-        self._read(X, reset=True)
+    def _keep_without_records(self, X):
+        """Fills are constants."""
         self._keep(self._constants(), self._stated_bounds())
-        return self
 
     def _read(self, X, *, reset):
         """Numbers as an array, words as a list of columns."""

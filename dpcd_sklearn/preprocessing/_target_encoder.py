@@ -240,18 +240,12 @@ class DPTargetEncoder(CategoryEncoder):
         persons = None if ids is None else persons_of(ids, len(ids))[1]
         return self._looked_up(X, self._of_others, self.cv, persons)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: no category is found.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        self._check_together(len(self._read(X, reset=True)))
-        self._keep(self._stated(), {}, 1)
+    def _keep_without_records(self, columns):
+        self._check_together(len(columns))
+        super()._keep_without_records(columns)
         self.target_mean_ = np.zeros(self._n_encodings)
         self.encodings_ = [np.zeros((len(c) + 1, self._n_encodings)) for c in self._categories]
         self._of_others = [self.encodings_] * (self.cv or 1)
-        return self
 
     def _encode(self, tables, bounds, noise_std):
         """Keep encodings of all folds, and of all but each."""
