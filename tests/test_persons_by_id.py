@@ -331,10 +331,10 @@ def ridge(t):
 
 
 def test_a_record_that_the_order_of_all_records_decides_is_found(monkeypatch):
-    def first_row(neighboring, groups, n_records, *tables):
-        return np.unique(groups, return_index=True)[1]
+    def first_row(ids, persons, *tables, most):
+        return np.unique(persons, return_index=True)[1]
 
-    monkeypatch.setattr(_private_transformer, "rows_read", first_row)
+    monkeypatch.setattr(_private_transformer, "drawn_rows", first_row)
     with pytest.raises(LeakError, match="moved by"):
         replayed("quantiles and means", 0)
 

@@ -1,14 +1,16 @@
 """Pictures of audits, budgets and scores by epsilon; the one place that asks for matplotlib."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 
 from ..pipeline._budget_of_step import private_part
+from ..privacy.ledger._ledger_report import LedgerReport
 from ..utils._public import check_count, check_real
 from ..utils._shown import Shown
-from ._audit import audit
+from ._audit import AuditResult, audit
 from ._release_tests import REQUIRED_POWER, shown
 
 
@@ -36,6 +38,7 @@ def legend_beside(ax, **options):
 # ---- The picture of an audit: what it would have noticed of each kind of release -----------------
 
 
+@dataclass(eq=False, repr=False)
 class AuditDisplay(Shown):
     """Powers of an audit.
 
@@ -53,8 +56,7 @@ class AuditDisplay(Shown):
         The bars.
     """
 
-    def __init__(self, result):
-        self.result = result
+    result: AuditResult
 
     @classmethod
     def from_estimator(cls, estimator, X=None, y=None, *, ax=None, **options):
@@ -112,6 +114,7 @@ class AuditDisplay(Shown):
 # ---- The picture of a ledger: what was spent when, and what is left ------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class BudgetDisplay(Shown):
     """Privacy spent over time, by estimator, beside the budget.
 
@@ -130,9 +133,8 @@ class BudgetDisplay(Shown):
         The steps of what was spent.
     """
 
-    def __init__(self, report, budget):
-        self.report = report
-        self.budget = budget
+    report: LedgerReport
+    budget: tuple
 
     @classmethod
     def from_accountant(cls, accountant, *, by="entry", ax=None):
@@ -211,6 +213,7 @@ class BudgetDisplay(Shown):
 # ---- The picture of what privacy costs on records: score against epsilon -------------------------
 
 
+@dataclass(eq=False, repr=False)
 class EpsilonDisplay(Shown):
     """Scores of private fits by their epsilon, beside a fit without noise.
 
@@ -231,11 +234,10 @@ class EpsilonDisplay(Shown):
         The medians.
     """
 
-    def __init__(self, epsilons, scores, plain_score=None, name="score"):
-        self.epsilons = epsilons
-        self.scores = scores
-        self.plain_score = plain_score
-        self.name = name
+    epsilons: np.ndarray
+    scores: np.ndarray
+    plain_score: float | None = None
+    name: str = "score"
 
     @classmethod
     def from_estimator(

@@ -1,5 +1,7 @@
 """Pictures of coefficients, of one model or by the strength of its penalty; they cost nothing."""
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
@@ -70,6 +72,7 @@ def _names(estimator, model, feature_names, n_features):
     return [str(name) for name in feature_names]
 
 
+@dataclass(eq=False, repr=False)
 class CoefficientDisplay(Shown):
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
@@ -105,26 +108,15 @@ class CoefficientDisplay(Shown):
         Error bars of the model, where it has intervals, and of the one beside it.
     """
 
-    def __init__(
-        self,
-        coef,
-        feature_names,
-        outputs=None,
-        *,
-        intervals=None,
-        beside=None,
-        beside_intervals=None,
-        xlabel="coefficient",
-        title=None,
-    ):
-        self.coef = coef
-        self.feature_names = feature_names
-        self.outputs = outputs
-        self.intervals = intervals
-        self.beside = beside
-        self.beside_intervals = beside_intervals
-        self.xlabel = xlabel
-        self.title = title
+    coef: np.ndarray
+    feature_names: list
+    outputs: list | None = None
+    _: KW_ONLY
+    intervals: np.ndarray | None = None
+    beside: np.ndarray | None = None
+    beside_intervals: np.ndarray | None = None
+    xlabel: str = "coefficient"
+    title: str | None = None
 
     @classmethod
     def from_estimator(
@@ -276,6 +268,7 @@ class CoefficientDisplay(Shown):
 # ---- A picture of the strengths of a penalty among which a fit chose. Free of charge -------------
 
 
+@dataclass(eq=False, repr=False)
 class StrengthDisplay(Shown):
     """Coefficients along strengths of a penalty, and what each strength is estimated to lose.
 
@@ -302,26 +295,15 @@ class StrengthDisplay(Shown):
         One for each coefficient, in their order.
     """
 
-    def __init__(
-        self,
-        strengths,
-        coefs,
-        excess_loss,
-        excess_loss_std,
-        chosen,
-        feature_names,
-        *,
-        xlabel="alpha",
-        ylabel="coefficient",
-    ):
-        self.strengths = strengths
-        self.coefs = coefs
-        self.excess_loss = excess_loss
-        self.excess_loss_std = excess_loss_std
-        self.chosen = chosen
-        self.feature_names = feature_names
-        self.xlabel = xlabel
-        self.ylabel = ylabel
+    strengths: np.ndarray
+    coefs: np.ndarray
+    excess_loss: np.ndarray
+    excess_loss_std: np.ndarray
+    chosen: float
+    feature_names: list
+    _: KW_ONLY
+    xlabel: str = "alpha"
+    ylabel: str = "coefficient"
 
     @classmethod
     def from_estimator(

@@ -163,26 +163,11 @@ class Runs:
 
 
 def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=None, only=None):
-    """A row for each kind of release, and what a model keeps that was not released.
+    """Rows of all kinds of release, names of attributes that no release explains, and the model.
 
-    Parameters
-    ----------
-    model : estimator of this package, without an accountant
-    made_up : SimulatedRecords
-    n_runs, confidence, n_jobs : as of `audit`
-    measures : bool
-        Whether powers are measured.
-    only : set of str or None
-        Kinds that are looked at, by their words; None is all of them.
-
-    Returns
-    -------
-    rows : tuple of ReleaseResult
-    unpaid : tuple of str
-        Names of fitted attributes; "privacy_spent_" if the event costs more than it says, and
-        "privacy_event_" if a mechanism releases by another one.
-    fitted : estimator
-        Model of the leading run.
+    Names are "privacy_spent_" too if the event costs more than it says, and "privacy_event_" if a
+    mechanism releases by another one. `only` are the words of kinds that are looked at, None is
+    all; `measures` says whether powers are measured.
     """
     generator = np.random.default_rng()
     runs = Runs(model, int(generator.integers(2**31)), n_jobs)

@@ -27,22 +27,6 @@ def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
     """Fields of a `ReleaseResult` for the names of categories of one record.
 
     An error is a run that names none of them, where as many as can be are there.
-
-    Parameters
-    ----------
-    runs : Runs
-    made_up : SimulatedTable
-    kind : Kind
-        Kind of the release of categories.
-    leader : Tape
-    n_runs : int
-    confidence : float
-    measures : bool
-        Whether the power is computed.
-
-    Returns
-    -------
-    dict
     """
     (release,) = kind.event.releases
     n_columns = len(leader.drawn[kind][0])
@@ -117,15 +101,9 @@ class Game:
 def game_of(kind, paid, n_samples, steps=()):
     """The game that shows most of one kind of release.
 
-    Parameters
-    ----------
-    kind : Kind
-    paid : list of int
-        Releases of each call of a whole run.
-    n_samples : int
-    steps : list of ndarray, default=()
-        From an anchor, if a call is about the difference from there: where it is zero nothing is
-        told, and more of them than a quarter of the coordinates leave little room beside them.
+    `paid` are the releases of each call of a whole run, `steps` the steps from an anchor, if a call
+    is about the difference from there: where a step is zero nothing is told, and more of them than
+    a quarter of the coordinates leave little room beside them.
     """
     most = _MOST_CALLS.get(kind.method, _MOST_OF_OTHERS)
     useful = np.arange(len(paid))
@@ -234,18 +212,7 @@ def found_at_most(falsely, release, group):
 
 
 def unused(event, events):
-    """Releases of an event that no mechanism makes, and those that are made beside it.
-
-    Parameters
-    ----------
-    event : FitEvent
-    events : list of FitEvent
-        Events of each mechanism.
-
-    Returns
-    -------
-    left, beyond : lists of releases
-    """
+    """Releases of an event that no mechanism makes, and those that are made beside it."""
     left, beyond = list(event.releases), []
     for release in (release for part in events for release in part.releases):
         if release in left:

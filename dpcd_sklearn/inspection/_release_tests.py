@@ -39,17 +39,10 @@ def error_bound(errors, n, confidence, alike=False):
 
 
 def power_of(errors, n_seen, n_runs, confidence, claimed):
-    """Probability that an audit of so many runs contradicts what erred so often in others.
+    """Probability that an audit of n_runs over each data set contradicts what erred so often.
 
-    Parameters
-    ----------
-    errors, n_seen : int
-        Wrong guesses of the others, and all.
-    n_runs : int
-        Over each data set, of the audit.
-    confidence : float
-    claimed : float
-        The least error that is claimed.
+    `errors` of `n_seen` guesses of other runs were wrong; `claimed` is the least error of the
+    claim.
     """
     n = 2 * n_runs
     low, high = -1, n  # bounds grow with errors: the most that contradict
@@ -242,13 +235,7 @@ class OfGreedyChoices(ReleaseTest):
 def _scores_of(plan, asked, records):
     """The scores of all moves over the scale of their noise: an array for each choice.
 
-    Parameters
-    ----------
-    plan : SolverPlan
-    asked : list of (problem, iterate)
-        Between what was chosen, and where.
-    records : tuple (X, y, sample_weight)
-        One data set.
+    `asked` has the problem and the iterate of each choice.
     """
     (release,) = (r for r in plan.part.releases if isinstance(r, SelectionEvent))
     neighbors = {"replace_one": 2.0, "add_remove": 1.0}[plan.part.neighboring]

@@ -6,12 +6,12 @@ import math
 from ..privacy.accounting._gaussian_dp import gdp_mu
 
 _STYLE = """
-.dpcd-report { --ink: #222; --paper: #fff; --line: #d0d4d9; --soft: #f4f5f7; --blue: #0072B2;
+.dpcd-report { --ink: #222; --paper: #fff; --line: #d0d4d9; --soft: #f4f5f7;
   --red: #b3261e; color: var(--ink); background: var(--paper); max-width: 75rem; margin: 0 auto;
   padding: 1rem; font: 15px/1.5 system-ui, sans-serif; }
 .dpcd-report p, .dpcd-report ul { max-width: 52rem; }
 @media (prefers-color-scheme: dark) { .dpcd-report { --ink: #e6e6e6; --paper: #14181e;
-  --line: #3a424d; --soft: #1d232c; --blue: #56b4e9; --red: #ff8a80; } }
+  --line: #3a424d; --soft: #1d232c; --red: #ff8a80; } }
 .dpcd-report h1 { font-size: 1.5rem; } .dpcd-report h2 { font-size: 1.15rem; margin-top: 1.6rem; }
 .dpcd-report table { border-collapse: collapse; display: block; overflow-x: auto; }
 .dpcd-report th, .dpcd-report td { color: var(--ink); background: var(--paper);
@@ -19,7 +19,7 @@ _STYLE = """
   text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }
 .dpcd-report th { background: var(--soft); }
 .dpcd-report .flaw { color: var(--red); font-weight: 600; }
-.dpcd-report code { overflow-wrap: anywhere; } .dpcd-report svg { max-width: 100%; height: auto; }
+.dpcd-report code { overflow-wrap: anywhere; }
 @media (max-width: 40rem) { .dpcd-report thead { display: none; }
   .dpcd-report table, .dpcd-report tbody, .dpcd-report tr { display: block; }
   .dpcd-report tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
@@ -44,18 +44,19 @@ def _neighbours(stated):
     return f"data sets that differ {differ}"
 
 
-# ---- what is said, in order ---------------------------------------------------------------------
+# ---- sections, in order -------------------------------------------------------------------------
 
 
 def sections_of(facts):
-    """Titles, each with its blocks: ("text" | "flaw", text), ("list", lines) or ("table", ...)."""
+    """Titles with blocks: ("text" | "flaw", text), ("list", lines) or ("table", heads, rows)."""
     yield "The guarantee", _guarantee(facts)
     if facts["kind"] == "ledger":
         yield "What was released", [("table", *_entries(facts))]
     else:
         yield "What was released", _releases(facts["releases"])
         if facts["curve"]:
-            yield "The same at other δ", [("curve", facts["curve"])]
+            rows = [(f"{delta:g}", _text(epsilon)) for delta, epsilon in facts["curve"]]
+            yield "The same at other δ", [("table", ("δ", "ε"), rows)]
         yield "Bounds, and who vouches for them", [_bounds(facts["bounds"])]
         if facts["coefficients"] is not None:
             yield "Coefficients, beside the noise in them", _coefficients(facts["coefficients"])
@@ -98,7 +99,7 @@ def _guarantee(facts):
         f"For an engineer: one Gaussian mechanism with noise multiplier {1 / mu:.4g} has the same "
         "ε and δ.",
     )
-    rows = _told(facts)
+    rows = _facts_table(facts)
     if rows:
         yield "table", ("", ""), rows
 
@@ -113,10 +114,10 @@ def _releases(releases):
         )
 
 
-def _told(facts):
+def _facts_table(facts):
     if facts["kind"] == "ledger":
-        rows = [("spent so far, as ε at the same δ", _shown(facts["spent"]))]
-        rows += [("largest ε of one more Gaussian fit", _shown(facts["remaining"]))]
+        rows = [("spent so far, as ε at the same δ", _text(facts["spent"]))]
+        rows += [("largest ε of one more Gaussian fit", _text(facts["remaining"]))]
         return rows + [("last hash of the ledger", facts["ledger_hash"] or "no entry")]
     rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
     width, unused = facts["n_features"], facts["n_unused"]
@@ -125,12 +126,12 @@ def _told(facts):
         rows += [("records", f"{facts['n_samples']:,}")]
     rows += [("columns that reach the model", f"{width - unused:,}{more}")]
     rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
-    rows += [("share of " + name, _shown(part)) for name, part in facts.get("shares", {}).items()]
+    rows += [("share of " + name, _text(part)) for name, part in facts.get("shares", {}).items()]
     search = facts.get("search")
     if search:
-        rows += [(f"best {name}", _shown(value)) for name, value in search["best_params"].items()]
-        rows += [("best score, with noise", _shown(search["best_score"]))]
-        rows += [("ε of a single run", _shown(search["epsilon_of_a_run"]))]
+        rows += [(f"best {name}", _text(value)) for name, value in search["best_params"].items()]
+        rows += [("best score, with noise", _text(search["best_score"]))]
+        rows += [("ε of a single run", _text(search["epsilon_of_a_run"]))]
     return rows
 
 
@@ -141,7 +142,7 @@ def _entries(facts):
             *(entry["id"], f"{entry['time'][:10]} {entry['time'][11:16]}", entry["by"]),
             *(entry["note"], entry["estimator"], entry["event"].partition(", under ")[0]),
             *("" if entry[k] is None else f"{entry[k]:,}" for k in ("n_samples", "n_features")),
-            _shown(entry["epsilon_so_far"]),
+            _text(entry["epsilon_so_far"]),
         )
         for entry in facts["entries"]
     ]
@@ -155,30 +156,30 @@ def _bounds(rows):
     return (
         "table",
         heads,
-        [(row["name"], _shown(row["value"]), row["source"], row["vouched_by"]) for row in rows],
+        [(row["name"], _text(row["value"]), row["source"], row["vouched_by"]) for row in rows],
     )
 
 
-def _coefficients(told):
+def _coefficients(table):
     heads = ["feature", "coefficient"]
     keys = ["feature", "coefficient"]
-    if any("output" in row for row in told["rows"]):
+    if any("output" in row for row in table["rows"]):
         heads, keys = ["output", *heads], ["output", *keys]
-    if told["noise_known"]:
+    if table["noise_known"]:
         heads, keys = [*heads, "noise (standard deviation)"], [*keys, "noise"]
-    if any(row["standard_error"] is not None for row in told["rows"]):
+    if any(row["standard_error"] is not None for row in table["rows"]):
         heads, keys = [*heads, "standard error, noise included"], [*keys, "standard_error"]
-    if len(told["rows"]) < told["of"]:
-        yield "text", f"The {len(told['rows'])} largest of {told['of']:,}."
-    if not told["noise_known"]:
+    if len(table["rows"]) < table["of"]:
+        yield "text", f"The {len(table['rows'])} largest of {table['of']:,}."
+    if not table["noise_known"]:
         yield "text", "How coefficients follow the noise is not known of this fit."
-    if told["n_arbitrary"]:
+    if table["n_arbitrary"]:
         yield (
             "text",
-            f"The noise of {told['n_arbitrary']:,} is not stated, and they come last: what was "
+            f"The noise of {table['n_arbitrary']:,} is not stated, and they come last: what was "
             "released does not tell them apart from others, so their values mean nothing alone.",
         )
-    yield "table", heads, [[_shown(row[key]) for key in keys] for row in told["rows"]]
+    yield "table", heads, [[_text(row[key]) for key in keys] for row in table["rows"]]
 
 
 def _leaks(leaks):
@@ -200,13 +201,13 @@ def _rounded(value, way=math.ceil):
     return f"{way(round(value / unit, 9)) * unit:,.{0 if unit >= 1 else 1}f}"
 
 
-def _shown(value):
+def _text(value):
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list):
-        return "(" + ", ".join(map(_shown, value)) + ")"
+        return "(" + ", ".join(map(_text, value)) + ")"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {_shown(each)}" for name, each in value.items())
+        return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
     return "" if value is None else str(value)
 
 
@@ -235,9 +236,6 @@ _MARKDOWN = {
     "flaw": lambda text: [f"**{text}**"],
     "list": lambda items: [f"- {item}" for item in items],
     "table": _markdown_table,
-    "curve": lambda points: _markdown_table(
-        ("δ", "ε"), [(f"{delta:g}", _shown(epsilon)) for delta, epsilon in points]
-    ),
 }
 
 
@@ -279,39 +277,6 @@ def _cell(value):
     return html.escape(str(value)).replace("__", "__<wbr>")
 
 
-def _svg_curve(points):
-    """ε against δ, on a logarithmic axis of δ: a polyline with its values below."""
-    shown = [(d, e) for d, e in points if isinstance(e, (int, float)) and math.isfinite(e)]
-    table = _html_table(
-        ("δ", *(f"{delta:g}" for delta, _ in points)),
-        [("ε", *(_shown(epsilon) for _, epsilon in points))],
-    )
-    if len(shown) < 2:
-        return table
-    top = max(e for _, e in shown) or 1.0
-    first, last = math.log10(shown[0][0]), math.log10(shown[-1][0])
-    at = [
-        (40 + 520 * (math.log10(d) - first) / (last - first), 150 - 130 * e / top) for d, e in shown
-    ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="var(--blue)">'
-        f"<title>δ = {d:g}: ε = {_shown(e)}</title></circle>"
-        for (x, y), (d, e) in zip(at, shown, strict=True)
-    )
-    return (
-        '<svg viewBox="0 0 600 180" width="600" role="img" aria-label="ε against δ">'
-        '<line x1="40" y1="150" x2="570" y2="150" stroke="var(--line)"/>'
-        '<line x1="40" y1="10" x2="40" y2="150" stroke="var(--line)"/>'
-        f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2"/>{dots}'
-        f'<text x="4" y="24" fill="currentColor" font-size="13">{_shown(float(top))}</text>'
-        '<text x="24" y="154" fill="currentColor" font-size="13">0</text>'
-        f'<text x="40" y="172" fill="currentColor" font-size="13">δ = {shown[0][0]:g}</text>'
-        f'<text x="500" y="172" fill="currentColor" font-size="13">{shown[-1][0]:g}</text>'
-        f"</svg>{table}"
-    )
-
-
 _HTML = {
     "text": lambda text: f"<p>{html.escape(text)}</p>",
     "flaw": lambda text: f'<p class="flaw">{html.escape(text)}</p>',
@@ -319,5 +284,4 @@ _HTML = {
         "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in items) + "</ul>"
     ),
     "table": _html_table,
-    "curve": _svg_curve,
 }

@@ -193,17 +193,10 @@ class SimulatedRecords:
         A few records hold each quantile. Cells on one side of them that hold none, and on the
         other, are nearly as good: a record that moves over raises these and lowers those.
 
-        Parameters
-        ----------
-        asked : list of (of, quantiles, cells)
-            As of `QuantileOracle.release_quantiles`: all are of octaves, of linear cells, of tails
-            or of intervals.
-        count : int
-            How many records differ: one that moves goes and comes under add_remove, and is two.
-        eta : float
-            Range of a choice.
-        favoured : bool, default=False
-            Whether the first of the tails' cells is favoured beforehand.
+        `asked` are arguments of `QuantileOracle.release_quantiles`, all of one kind of cells;
+        `count` records differ, and one that moves goes and comes under add_remove, and is two;
+        `eta` is the range of a choice; `favoured` says whether the first of the tails' cells is
+        favoured beforehand.
         """
         count = count // 2 if self.adds else count
         tilt, steps = (_TAIL_ODDS / eta, _TAILS) if favoured else (0.0, _DOUBLINGS)
@@ -255,18 +248,7 @@ class SimulatedRecords:
     # ---- other releases ----
 
     def pair(self, name, plan, count, generator):
-        """Two data sets that differ in so many records.
-
-        Parameters
-        ----------
-        name : str
-            Key of CHANGES.
-        plan : SolverPlan
-            Whose scales they are made for.
-        count : int
-        generator : numpy Generator
-            Says which records.
-        """
+        """Two data sets that differ in so many records, as CHANGES[name] says for a plan."""
         change = CHANGES[name]
         one = self._features(plan, _pattern(change.one, self.p), change)
         other = one
@@ -277,14 +259,7 @@ class SimulatedRecords:
     def pairs_of_transformer(self, method, asked, count, generator):
         """Two data sets of rows within bounds that differ in so many, by name.
 
-        Parameters
-        ----------
-        method : str
-            What a transformer releases.
-        asked : tuple or None
-            Its first two are bounds, which were released before.
-        count, generator
-            As of `pair`.
+        The first two of `asked` are bounds, which were released before.
         """
         stated = self._stated_bounds() or (-np.ones(self.p), np.ones(self.p))
         lo, hi = asked[:2] if asked else stated
@@ -303,15 +278,10 @@ class SimulatedRecords:
     def beside(self, steps, plan, count, generator):
         """Two data sets of records whose clipped differences from anchors point opposite ways.
 
-        How a loss's gradient differs from that at an anchor points along the step, since losses
-        are convex. Of records nearly at right angles to all steps, on either side of that, the
-        differences are nearly opposite; a heavy weight takes them to the clip.
-
-        Parameters
-        ----------
-        steps : ndarray of shape (n_steps, n_coordinates)
-            From the anchors, of the run that is followed.
-        plan, count, generator : as of `pair`
+        How a loss's gradient differs from that at an anchor points along the step, since losses are
+        convex. Of records nearly at right angles to all steps, on either side of that, the
+        differences are nearly opposite; a heavy weight takes them to the clip. `steps` are those of
+        the run that is followed.
         """
         geometry, roots = plan.geometry, plan.geometry.smoothness**0.5
         reach, center = roots[: self.p], geometry.center

@@ -36,19 +36,8 @@ class WithExposure:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            float32 or float64 in C or F order is read in place, memory maps too, and so are
-            slices of rows or columns, but for single coordinates ("cd") an array in C order is
-            turned once. Every other array is copied.
-        y : array-like of shape (n_samples,) or, without a log link, (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, finite and not all zero: a promise about the domain, since the error that
-            follows otherwise tells of them. They multiply a record's contribution before it is
-            clipped, and sums are normalised by the number of records, so they do not change the
-            guarantee. They should be about 1 on average; Newton steps with noise count those above
-            2 as 2.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record, integers or strings, for ``Persons()``.
+        X, y, sample_weight, groups
+            As in `DPRidgeSkGD.fit`; with a log link y has one target, of shape (n_samples,).
         offset : array-like of shape (n_samples,), default=None
             What is added to the margins of a log link, within ±50: the logarithm of an exposure
             (years, kilometres, persons) of each record, as private as its target. The model is
@@ -62,10 +51,8 @@ class WithExposure:
 
         Raises
         ------
-        BudgetExceededError
-            If the accountant refuses the charge; no record was used.
-        LedgerError
-            If the accountant's ledger can't be written; no record was used.
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
         TypeError, ValueError
             If a parameter, X, y, a weight or an offset is invalid; nothing was charged.
         """

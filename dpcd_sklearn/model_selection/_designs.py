@@ -54,21 +54,7 @@ class Union:
 
 
 def union_of(models, differ, columns):
-    """The union of the columns that candidates have; None if they have none.
-
-    Parameters
-    ----------
-    models : list of estimators
-        Candidates.
-    differ : set of str
-        Names of the parameters in which they differ.
-    columns : int, or rows of them
-        What a pipeline is given.
-
-    Returns
-    -------
-    Union or None
-    """
+    """The union of the columns of candidates that differ in these parameters, or None."""
     model = models[0]
     if not isinstance(model, Pipeline) or issparse(columns):
         return None
@@ -172,17 +158,9 @@ def _selection(columns):
 
 
 def take_columns(union, start, candidate, X):
-    """Make a fitted pipeline of a union the candidate whose columns were chosen.
+    """Make a fitted pipeline of a union the candidate whose columns were chosen, in place.
 
-    Parameters
-    ----------
-    union : Pipeline, fitted
-        It is changed in place.
-    start : int
-        Number of the first step in which candidates differ.
-    candidate : Pipeline, not fitted
-    X : array-like
-        Two rows of it tell what columns reach the steps in which candidates differ.
+    `start` is the first step in which candidates differ; two rows of X tell what columns reach it.
     """
     shared, last = union.steps[:start], union.steps[-1]
     rows, _ = first_rows(X, whole=False)

@@ -32,20 +32,9 @@ _N_TEST = 5_000
 def simulated_records(estimator, n_features, n_outputs, signal):
     """A function that draws records as the public facts of an estimator describe them.
 
-    Features fill their bounds evenly, or are normal with their scales. All of them count alike in
-    a linear model that explains the share `signal` of the variance of the target, or of what
-    decides between labels.
-
-    Parameters
-    ----------
-    estimator : private estimator, or a pipeline
-    n_features, n_outputs : int
-    signal : float in (0, 1)
-
-    Returns
-    -------
-    draw : callable
-        From a number of records and a Generator to X and y.
+    Features fill their bounds evenly, or are normal with their scales. All of them count alike in a
+    linear model that explains the share `signal` of the variance of the target, or of what decides
+    between labels.
 
     Raises
     ------
@@ -78,24 +67,9 @@ def by_persons(draw, sizes):
 
 
 def simulated_scores(model, draw, n_samples, n_repeats, rng):
-    """Scores of fits to made-up records, on others of their kind; a search without a model has 0.
+    """Scores of fits on other made-up records, and which fits have standard errors.
 
-    And which of them have valid intervals.
-
-    Parameters
-    ----------
-    model : estimator
-        Each fit is that of a clone.
-    draw : callable
-        As `simulated_records` or `by_persons` returns it.
-    n_samples, n_repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    scores : ndarray of shape (n_repeats,)
-    valid : ndarray of bool, shape (n_repeats,)
-        Which fits have standard errors.
+    Each fit is that of a clone; a search without a model has the score 0.
     """
     X_test, y_test, *_ = draw(_N_TEST, rng)
     scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)

@@ -71,24 +71,10 @@ def excess(event, release):
 
 
 def give_budget(estimator, release, budget, sizes, start=math.inf):
-    """Set epsilon and delta of an estimator so that its fit costs no more than a release.
+    """Set epsilon and delta of an estimator so that its fit costs at most a release; returns μ.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Changed in place.
-    release : GaussianEvent or CoveredEvent
-    budget : Budget
-        Budget of the search; a fit has its delta and its neighbours.
-    sizes : tuple (n_samples, columns, n_outputs, is_sparse)
-        Columns as `columns_of` returns them.
-    start : float
-        The μ at which another candidate ended: those that differ in their penalty end alike.
-
-    Returns
-    -------
-    mu : float
-        μ of the budget.
+    `sizes` is (n_samples, columns, n_outputs, is_sparse), with columns as of `columns_of`; `start`
+    is the μ at which another candidate ended: those that differ in their penalty end alike.
 
     Raises
     ------

@@ -31,58 +31,24 @@ from ._splits import Slots, slots_of
 
 
 @dataclass(frozen=True)
-class SearchPlan:
-    """All that a search does, but for the number of its runs.
+class SearchRequest:
+    """A search that is asked for: its own parameters, which are valid, and what follows from them.
 
     Attributes
     ----------
+    part : estimator
+        The part of the estimator that has a budget.
+    grids : list of dict
     law, mean : str or float, float
         Law and mean of the number of runs.
-    budget : Budget
-        Budget of everything together; its n is the public number of all records.
-    shape : tuple (columns, n_outputs, is_sparse)
-    grids : list of dict
-    scorer : PrivateScorer
-    slots : Slots
-    event : FitEvent
-        What is charged.
-    release : GaussianEvent or CoveredEvent
-        What each fit and each score may tell.
-    prototypes : list of estimators
-        Candidates that were planned, each with the budget of a run.
-    mu : float
-        μ of the budget of the last of them.
+    neighboring, n_public
+        Parameters of `part`.
     coins : Coins or Recording
         Secret coins.
+    slots : Slots
+    budget : Budget
+        Budget of everything together; its n is the public number of all records.
     """
-
-    law: object
-    mean: float
-    budget: Budget
-    shape: tuple
-    grids: list
-    scorer: PrivateScorer
-    slots: Slots
-    event: FitEvent
-    release: object
-    prototypes: list
-    mu: float
-    coins: object
-
-    @property
-    def n_public(self):
-        """The public number of all records under add_remove, else None."""
-        return None if self.budget.neighboring == "replace_one" else self.budget.n
-
-    @property
-    def tape(self):
-        """The tape of a search that is recorded or replayed, else None."""
-        return self.coins if is_tape(self.coins) else None
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The request of a search: its own parameters, which are valid, and what follows from them."""
 
     part: object
     grids: list
@@ -98,6 +64,32 @@ class Asked:
     def tape(self):
         """The tape of a search that is recorded or replayed, else None."""
         return self.coins if is_tape(self.coins) else None
+
+
+@dataclass(frozen=True)
+class SearchPlan(SearchRequest):
+    """All that a search does, but for the number of its runs.
+
+    Attributes
+    ----------
+    shape : tuple (columns, n_outputs, is_sparse)
+    scorer : PrivateScorer
+    event : FitEvent
+        What is charged.
+    release : GaussianEvent or CoveredEvent
+        What each fit and each score may tell.
+    prototypes : list of estimators
+        Candidates that were planned, each with the budget of a run.
+    mu : float
+        μ of the budget of the last of them.
+    """
+
+    shape: tuple
+    scorer: PrivateScorer
+    event: FitEvent
+    release: object
+    prototypes: list
+    mu: float
 
 
 def follows_defaults(search):
@@ -137,7 +129,7 @@ def asked_of(search, n_samples):
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
-    return Asked(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
+    return SearchRequest(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
 
 
 def checked_records(estimator, X, y):
@@ -201,18 +193,13 @@ def planned(search, asked, shape):
         of_shares = budget.max_contributions is None
         ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test, of_shares)
     return SearchPlan(
-        law=law,
-        mean=mean,
-        budget=budget,
+        **vars(asked),
         shape=shape,
-        grids=grids,
         scorer=scorer,
-        slots=slots,
         event=event,
         release=release,
         prototypes=prototypes,
         mu=mu,
-        coins=coins,
     )
 
 

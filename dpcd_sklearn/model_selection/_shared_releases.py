@@ -142,7 +142,7 @@ class ScalesFirst:
     Parameters
     ----------
     search : PrivateSearchCV
-    asked : Asked
+    asked : SearchRequest
     shape : tuple (columns, n_outputs, is_sparse)
     """
 

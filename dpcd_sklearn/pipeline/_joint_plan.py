@@ -153,24 +153,12 @@ def private_parts(name, step):
 
 
 def check_steps(steps, public_steps):
-    """Refuse private steps with budgets of their own, or that would be fitted in another way.
-
-    Parameters
-    ----------
-    steps : list of (name, estimator)
-        Without those that pass records through.
-    public_steps : list of str
-        Names of steps that the user vouches for.
-
-    Returns
-    -------
-    dict of str to estimator
-        The private ones, in the order of their fits.
+    """The private steps by name, in the order of their fits.
 
     Raises
     ------
     ValueError
-        It says what to use instead.
+        If one has a budget of its own, or would be fitted in another way.
     """
     names = [name for name, _ in steps]
     if unknown := [name for name in public_steps if name not in names]:
@@ -250,23 +238,10 @@ def shares_of(private, shares):
 
 
 def walked(steps, rows, shares, n_outputs=1):
-    """Every private step with what is public when its turn comes.
+    """A StepPlan of every private step, with what is public when its turn comes.
 
-    Parameters
-    ----------
-    steps : list of (name, estimator)
-        As `check_steps` passed them.
-    rows : array-like of shape (n_rows, n_features)
-        A few records, or made-up ones. The steps themselves are not fitted, and these rows are not
-        changed: copies are.
-    shares : dict
-        As `shares_of` returns them.
-    n_outputs : int
-        Number of outputs of the last step.
-
-    Returns
-    -------
-    list of StepPlan
+    `steps` are as `check_steps` passed them, and `rows` a few records, or made-up ones: copies of
+    them go through copies of the steps. `n_outputs` is that of the last step.
     """
     rows = deepcopy(rows)
     found, facts, before = [], PublicFacts(width_of(rows)), {}
@@ -302,17 +277,6 @@ def refuse_what_steps_refuse(steps, X, y, params, first_private):
 
     scikit-learn's own pipeline fits copies of the public steps, and stand-ins for the private ones.
     The first private step is not tried: what it refuses, it refuses before it charges for all.
-
-    Parameters
-    ----------
-    steps : list of (name, estimator), as they are about to be fitted
-    X, y, params : as given to ``fit``
-    first_private : estimator
-
-    Raises
-    ------
-    TypeError, ValueError
-        As a step does.
     """
     unknown = {key.partition("__")[0] for key in params if "__" in key} - {n for n, _ in steps}
     if unknown:

@@ -158,7 +158,7 @@ def _plain_imputer(name, step):
         row = np.array([*step.statistics_, None], dtype=object)[:-1]
         return _named(SimpleImputer(strategy="most_frequent").fit(row[np.newaxis]), step)
     plain = SimpleImputer().fit(step.statistics_[np.newaxis])
-    bounds = step._bounds()
+    bounds = step._stated_bounds()
     if bounds is None:
         return _named(plain, step)
     lo, hi = bounds

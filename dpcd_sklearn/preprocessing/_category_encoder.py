@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from numbers import Integral, Real
-from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,7 +10,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
-from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._compat import Interval, StrOptions
 from ..utils._persons import relation_of
 from ..utils._tables import as_dates, is_date
 from ..utils._typing import ArrayLike, Column
@@ -139,9 +138,8 @@ class CategoryEncoder(PrivateTransformer):
         needed = 2 * self._n_learnt(n_features) * (_DEVIATIONS / (_FOUND * signal)) ** 2
         return min(max(needed, 0.05), 0.3)
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
-        return [PartitionUnits(event, n_columns=self._n_learnt(n_features), **sizes)]
+    def _units(self, parts, n_features, sizes):
+        return [PartitionUnits(*parts, n_columns=self._n_learnt(n_features), **sizes)]
 
     def _check_stated(self, n_features):
         self._n_learnt(n_features)
@@ -179,64 +177,33 @@ class CategoryEncoder(PrivateTransformer):
                 "weekdays"
             )
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
-        """Find the categories that are not stated, charging before a record is used.
+    def _read(self, X, *, reset):
+        return columns_of(self, X, reset=reset)[0]
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-            Strings, numbers, booleans; None and NaN are missing, which is a category too.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : object
-            The fitted encoder.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter or X is invalid; nothing was charged.
-        """
-        columns, n_samples = columns_of(self, X, reset=True)
-        n_samples, columns = self._read_by_fit(groups, n_samples, columns)
-        stated = self._stated()
-        plan, receipt, key = self._planned(n_samples, len(columns)), None, None
+    def _read_with_target(self, X, y):
+        columns, stated = self._read(X, reset=True), self._stated()
         self._warn_of_dates(stated)
-        if plan.units:
-            receipt, key = self._paid(plan, len(columns))
-        self._name(columns, n_samples, stated, plan, receipt, key)
-        self._promise(plan)
-        return self
+        return [columns], stated
 
-    def _name(self, columns, n_samples, stated, plan, receipt, key):
+    def _release(self, releases, tables, stated):
+        self._name(releases, *tables, stated)
+
+    def _name(self, releases, columns, stated, name=None):
         """Find the categories that are not stated, by the first units of the plan; keep all."""
         learnt = [j for j, given in enumerate(stated) if given is None]
         found, self.threshold_ = {}, None
         if learnt:
-            units = plan.units[0]
-            place = CategoryPlace([columns[j] for j in learnt], n_samples)
-            oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
+            units = releases.plan.units[0]
+            place = CategoryPlace([columns[j] for j in learnt], len(columns[0]))
+            oracle = releases.oracle(PartitionOracle, units, place, name)
             found = dict(zip(learnt, oracle.release_categories(), strict=True))
             self.threshold_ = units.threshold
-        self._keep(stated, found, plan.budget.n)
+        self._keep(stated, found, releases.plan.budget.n)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: no category is found, all is public.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        columns_of(self, X, reset=True)
+    def _keep_without_records(self, columns):
+        """No category is found."""
         self.threshold_ = None
         self._keep(self._stated(), {}, 1)
-        return self
 
     def _keep(self, stated, found, n_normalizer):
         """Keep what is released; of what was found only the most frequent, as many as may be."""
@@ -269,11 +236,10 @@ class CategoryEncoder(PrivateTransformer):
     def _codes(self, X):
         """The number of each cell's category; one past the last for all others."""
         check_is_fitted(self, "categories_")  # a refused fit leaves n_features_in_
-        columns, n_samples = columns_of(self, X, reset=False)
-        found = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
-        return found, n_samples
+        columns = self._read(X, reset=False)
+        return [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
 
-    def _said_of_few(self, units, n_normalizer):
+    def _few_records_warning(self, units, n_normalizer):
         if not isinstance(units, PartitionUnits):  # all categories are stated
             return None
         if units.threshold <= _LARGEST_THRESHOLD * n_normalizer:

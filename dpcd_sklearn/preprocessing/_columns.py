@@ -21,21 +21,9 @@ from ..utils._public import check_interval
 
 
 def columns_of(estimator, X, *, reset):
-    """The columns of a table as arrays, and the number of its records.
+    """The columns of a table as arrays, which nobody writes to, and their length.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Told the number and the names of columns, or compared with them.
-    X : {array-like, data frame} of shape (n_samples, n_features)
-    reset : bool
-        Whether it is told.
-
-    Returns
-    -------
-    columns : list of ndarrays of shape (n_samples,)
-        As of `cells_of`; nobody writes to them.
-    n_samples : int
+    With `reset` the estimator is told the number and names of columns, else they are compared.
 
     Raises
     ------
@@ -144,20 +132,10 @@ def names_of(estimator, input_features=None):
 
 
 def read_target(estimator, y, n_samples):
-    """The target of each record, before the charge; no error quotes one.
+    """The target of each record before the charge, and its bounds; no error quotes one.
 
-    Parameters
-    ----------
-    estimator : transformer with `classes` and `target_bounds`
-    y : array-like of shape (n_samples,) or (n_samples, 1)
-    n_samples : int
-
-    Returns
-    -------
-    target : float64 or intp ndarray of shape (n_samples,)
-        Within bounds; or numbers of classes, of which unknown ones have the first.
-    bounds : tuple (lo, hi) or None
-        None are classes.
+    Numbers are clipped to `target_bounds`. Of `classes` they are the numbers, of unknown labels
+    that of the first one, and there are no bounds.
 
     Raises
     ------

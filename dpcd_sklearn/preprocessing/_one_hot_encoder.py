@@ -32,10 +32,7 @@ class DPOneHotEncoder(CategoryEncoder):
 
     Parameters
     ----------
-    categories : "auto", list or dict {column name: list}, default="auto"
-        "auto" learns the categories of all columns. A list has for each column its public
-        categories or "auto"; a dict those of some columns of a data frame, and the others are
-        learnt. Public: never from the data.
+    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         names every category, and protects nobody.
@@ -53,35 +50,24 @@ class DPOneHotEncoder(CategoryEncoder):
         no coefficient of them has an interval.
     sparse_output : bool, default=False
         Whether the result is a CSR matrix.
-    $neighboring
-    $n_public
-    $accountant
-    $random_state
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
-    $categories_
-    $category_counts_
-    $threshold_
+    $learnt_categories
     is_unused_ : ndarray of bool of shape (n_features_out,)
         Which columns are zero for every record. Released, with the categories.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, a cell is no string, number or boolean, or a dense result might
         be more than memory holds; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are so small that few categories can be found: a public fact.
+    $few_categories
 
     See Also
     --------
@@ -199,7 +185,8 @@ class DPOneHotEncoder(CategoryEncoder):
         X_encoded : {ndarray, CSR matrix} of shape (n_samples, n_features_out)
             Zeros and ones.
         """
-        codes, n_samples = self._codes(X)
+        codes = self._codes(X)
+        n_samples = len(codes[0])
         self._refuse_large_output(n_samples, len(codes))
         starts = np.cumsum([0, *self._widths])
         rows, ones = [], []
@@ -295,10 +282,7 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
 
     Parameters
     ----------
-    categories : "auto", list or dict {column name: list}, default="auto"
-        "auto" learns the categories of all columns. A list has for each column its public
-        categories or "auto"; a dict those of some columns of a data frame, and the others are
-        learnt. Public: never from the data.
+    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity names every category, and protects nobody.
     $delta
@@ -306,33 +290,21 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     max_categories : int >= 2, default=16
         How many numbers a learnt column has at most, that of infrequent ones included. The most
         frequent categories are kept.
-    $neighboring
-    $n_public
-    $accountant
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None, as in `DPOneHotEncoder`.
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
-    $categories_
-    $category_counts_
-    $threshold_
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $learnt_categories
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or a cell is no string, number or boolean; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are so small that few categories can be found: a public fact.
+    $few_categories
 
     See Also
     --------
@@ -391,4 +363,4 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
         X_encoded : ndarray of shape (n_samples, n_features)
             From 0 to the number of categories, which stands for all others.
         """
-        return np.column_stack(self._codes(X)[0]).astype(np.float64)
+        return np.column_stack(self._codes(X)).astype(np.float64)

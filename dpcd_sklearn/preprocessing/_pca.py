@@ -2,7 +2,6 @@
 
 import math
 from numbers import Integral, Real
-from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -13,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.mechanisms._tables import SecondMomentOracle, SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
-from ..utils._compat import Interval, fit_context
+from ..utils._compat import Interval
 from ..utils._input import read_records
+from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
-from ..utils._typing import ArrayLike, Column
+from ..utils._typing import ArrayLike
 from ._bounds_scaler import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
+from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 # Rows of numbers within bounds are seldom longer than this share of the longest that is possible.
 _USUAL_LENGTH = 0.5
@@ -50,11 +50,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     row_norm : float > 0, default=None
         Rows are clipped to this distance from the middle of the bounds, for the covariance alone.
         None is half of the largest that bounds admit. A shorter one means less noise.
-    $neighboring
-    $n_public
-    $accountant
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None, as in `DPSimpleImputer`.
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
@@ -64,15 +61,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         Their noisy variances, largest first; noise makes small ones negative. Released.
     mean_ : ndarray of shape (n_features,)
         The noisy mean of clipped rows, within bounds. Released.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter or X is invalid, `n_components` is larger than the number of columns or of
         records, or there are more than 4,000 columns; nothing was charged.
@@ -140,83 +133,41 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
                 "are held; select columns first (DPSelectKBest)"
             )
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
+    def _units(self, parts, n_features, sizes):
         length, constant = self._length(n_features)
-        return [
-            SecondMomentUnits(
-                event, n_samples=n_samples, n_normalizer=n_normalizer, n_features=n_features,
-                row_norm=math.hypot(length, constant), constant=constant,
-            )
-        ]  # fmt: skip
+        sizes = {"n_features": n_features, "constant": constant, **sizes}
+        return [SecondMomentUnits(*parts, row_norm=math.hypot(length, constant), **sizes)]
 
     def _length(self, n_features):
         """The norm that rows are clipped to, and the constant that stands behind each."""
-        named = len(getattr(self, "feature_names_in_", ())) == n_features
-        if isinstance(self.feature_bounds, dict) and not named:  # in a plan columns have no names
-            lo, hi = -np.ones(n_features), np.ones(n_features)
-        else:
-            lo, hi = self._bounds_or_unit(n_features)
+        names = getattr(self, "feature_names_in_", None)
+        stated = UNIT if self.feature_bounds is None else self.feature_bounds
+        if isinstance(stated, dict) and (names is None or len(names) != n_features):
+            stated = UNIT  # in a plan columns have no names
+        lo, hi = check_bounds(stated, n_features, columns=names)
         longest = math.sqrt(math.fsum((hi / 2 - lo / 2) ** 2)) or 1.0
         length = min(self.row_norm or _USUAL_LENGTH * longest, longest)
         return length, length / 2  # so that the mean is known about as well as the rest
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
-        """Find the components, charging the accountant before a record is used.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : DPPCA
-            The fitted projection.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter or X is invalid; nothing was charged.
-        """
-        X = self._read(X, reset=True)
-        _, X = self._read_by_fit(groups, X.shape[0], X)
+    def _release(self, releases, tables, stated):
+        (X,), (units,) = tables, releases.plan.units
         if X.itemsize not in X.strides:  # neither rows nor columns lie side by side
             X = np.ascontiguousarray(X)
-        n_samples, n_features = X.shape
-        lo, hi = self._bounds_or_unit(n_features)
+        lo, hi = self._stated_bounds(UNIT)
         center = lo / 2 + hi / 2
-        plan = self._planned(n_samples, n_features)
-        (units,) = plan.units
-        receipt, key = self._paid(plan, n_features)
-        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
-            place = LocalPlace(X, np.zeros(n_samples), None, (lo, hi, center))
-            oracle = SecondMomentOracle(receipt, units, place, key=key)
-            moments = receipt.shown(oracle, units).release_curvature()
+        place = LocalPlace(X, np.zeros(X.shape[0]), None, (lo, hi, center))
+        moments = releases.oracle(SecondMomentOracle, units, place).release_curvature()
         mean = moments[-1, :-1] / units.constant
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))
-        self._promise(plan)
-        return self
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: the first columns as they are.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        X = self._read(X, reset=True)
+    def _keep_without_records(self, X):
+        """The first columns as they are."""
         self._check_width(X.shape[1])
-        self.mean_ = sum(self._bounds_or_unit(X.shape[1])) / 2
+        self.mean_ = sum(self._stated_bounds(UNIT)) / 2
         self._keep(np.eye(X.shape[1]))
-        return self
 
-    def _read(self, X, reset):
+    def _read(self, X, *, reset):
         if issparse(X):
             raise TypeError("DPPCA takes no sparse X: components are dense. Pass X.toarray()")
         checks = CHECKS | {"accept_sparse": False}
@@ -247,7 +198,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         """
         check_is_fitted(self, "components_")  # a refused fit leaves n_features_in_
         X = self._read(X, reset=False)
-        lo, hi = self._bounds_or_unit(X.shape[1])
+        lo, hi = self._stated_bounds(UNIT)
         projected = np.zeros((X.shape[0], len(self.components_)))
         for rows in row_tiles(X):
             centred = np.clip(X[rows].astype(np.float64), lo, hi) - self.mean_

@@ -2,26 +2,39 @@
 
 import math
 from abc import ABCMeta, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes, width_and_layout
-from ..plan._scale_choices import AMPLE_EVIDENCE, LEAST_EVIDENCE, most_zooms, n_choices
+from ..plan._release import own_key
+from ..plan._scale_choices import (
+    AMPLE_EVIDENCE,
+    LEAST_EVIDENCE,
+    find_scales,
+    most_zooms,
+    n_choices,
+    zooms_of,
+)
 from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacySpent, charge
-from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileUnits
-from ..utils._persons import ids_of, relation_of, rows_read
+from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._tables import PartitionUnits
+from ..utils._compat import available_if, fit_context
+from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
+from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._shared_texts import TEXTS
 
+UNIT = (-1.0, 1.0)  # bounds of columns where none are stated
 OF_BUDGET = BUDGET_CONSTRAINTS | {"random_state": ["random_state", ReproducibleNoise]}
 
 
@@ -36,6 +49,29 @@ class TransformerPlan(NamedTuple):
     def charged(self):
         """The event of persons."""
         return self.budget.of_persons(self.event)
+
+
+class Releases(NamedTuple):
+    """The plan of a fit, the receipt of its charge, and the key of its noise."""
+
+    plan: TransformerPlan
+    receipt: object
+    key: object
+    persons: np.ndarray | None  # the number of the person of each record
+
+    def oracle(self, kind, units, place, name=None):
+        """An oracle of these units over records; oracles of several releases are named apart."""
+        key = self.key if name is None else own_key(name, self.key)
+        return self.receipt.shown(kind(self.receipt, units, place, key=key), units)
+
+    def quartile_bounds(self, units, place, n_columns, name, width=None):
+        """The bounds of each column that `after_scales` pays for."""
+        oracle = self.oracle(QuantileOracle, units, place, name)
+        evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
+        center, half_width = find_scales(
+            oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True
+        )
+        return center - half_width, center + half_width
 
 
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -53,10 +89,36 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         """The event of a fit, from public facts alone."""
 
     @abstractmethod
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        """Units of each release in order; they refuse what can't be carried out."""
+    def _units(self, parts, n_features, sizes):
+        """Units of each release in order; they refuse what can't be carried out.
 
-    def _said_of_few(self, units, n_normalizer):
+        `parts` are the events of single releases, and `sizes` the keywords n_samples and
+        n_normalizer.
+        """
+
+    @abstractmethod
+    def _read(self, X, *, reset):
+        """Read X: an array, a sparse matrix or a list of columns; of a fit the first argument."""
+
+    def _read_with_target(self, X, y):
+        """Tables that a fit reads, one row a record, and what else it knows of the target."""
+        return [self._read(X, reset=True)], None
+
+    @abstractmethod
+    def _release(self, releases, tables, stated):
+        """Release what is learnt, and keep it."""
+
+    @available_if(lambda self: hasattr(self, "_keep_without_records"))
+    def fitted_without_records(self, X):
+        """Fit a copy to nothing but the shape and the names, which are public.
+
+        A plan asks what comes out: as many columns, in the same layout, as after a fit.
+        """
+        self._validate_params()
+        self._keep_without_records(self._read(X, reset=True))
+        return self
+
+    def _few_records_warning(self, units, n_normalizer):
         """A warning of too few records, from public numbers; None where there are enough."""
 
     def planned_event(
@@ -98,11 +160,13 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if bounds is not None and not isinstance(bounds, dict):
             check_bounds(bounds, n_features)
 
-    def _bounds_or_unit(self, n_features):
-        """Stated bounds of the columns, or (-1, 1)."""
-        stated = (-1.0, 1.0) if self.feature_bounds is None else self.feature_bounds
+    def _stated_bounds(self, otherwise=None):
+        """Bounds of the columns (lo, hi), or None where none are stated."""
+        stated = otherwise if self.feature_bounds is None else self.feature_bounds
         names = getattr(self, "feature_names_in_", None)
-        return check_bounds(stated, n_features, columns=names)
+        if stated is None:
+            return None
+        return check_bounds(stated, self.n_features_in_, columns=names)
 
     def _planned(self, n_samples, n_features):
         """The plan of a fit; whatever can't be carried out is refused here."""
@@ -117,22 +181,55 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             event = self._recorder.planned_event(event)
         units = ()
         if event.releases:
-            units = tuple(self._units(event, n_features, n_samples, budget.n))
+            parts = [FitEvent((part,), event.neighboring) for part in event.releases]
+            sizes = {"n_samples": n_samples, "n_normalizer": budget.n}
+            units = tuple(self._units(parts, n_features, sizes))
         return TransformerPlan(event, budget, units)
 
-    def _read_by_fit(self, groups, n_records, *arrays):
-        """A fit reads all records, or some of each person where ids say whose they are.
+    @fit_context(prefer_skip_nested_validation=True)
+    @np.errstate(all="ignore")  # a floating point warning would tell about the records
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
+        """Learn from records, charging the accountant before one is used.
 
-        Their number comes before them; a list has the columns of a table.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The records, as the class describes them. float32 and float64 are read in place.
+        y : array-like of shape (n_samples,), default=None
+            Numbers, or labels if `classes` are stated; ignored by steps that need no target.
+        groups : array-like of shape (n_samples,), default=None
+            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError
+            If the charge is refused or can't be written; no record was used.
+        TypeError, ValueError
+            If a parameter, X or y is invalid; nothing was charged.
         """
-        groups = ids_of(self.neighboring, groups)
-        if groups is None:
-            return n_records, *arrays
-        rows = rows_read(self.neighboring, groups, n_records, *arrays)
-        taken = ([c[rows] for c in a] if isinstance(a, list) else a[rows] for a in arrays)
-        return len(rows), *taken
+        tables, stated = self._read_with_target(X, y)
+        if hasattr(self, "feature_bounds"):
+            self._stated_bounds()
+        groups, n_samples = ids_of(self.neighboring, groups), _n_rows(tables[0])
+        persons = None
+        if groups is not None:
+            ids, persons = persons_of(groups, n_samples)
+            rows = drawn_rows(ids, persons, *tables, most=relation_of(self.neighboring)[1] or 1)
+            tables, persons = [_rows_of(table, rows) for table in tables], persons[rows]
+            n_samples = len(rows)
+        plan, paid = self._planned(n_samples, self.n_features_in_), (None, None)
+        if plan.units:
+            paid = self._paid(plan)
+        self._release(Releases(plan, *paid, persons), tables, stated)
+        self._promise(plan)
+        return self
 
-    def _paid(self, plan, n_features):
+    def _paid(self, plan):
         """The receipt of a plan, and the key of its noise; warnings come before the charge."""
         event, budget, units = plan
         self._refuse_unprotected_charge()
@@ -145,7 +242,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
                 "DPStandardScaler before it in a PrivatePipeline, which tells them",
                 UnknownScaleWarning,
             )
-        few = self._said_of_few(units[0], budget.n) if units else None
+        few = self._few_records_warning(units[0], budget.n)
         if few is not None:
             warn(few)
         receipt = charge(
@@ -156,7 +253,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             estimator=type(self).__name__,
             params=self.get_params(deep=False),
             n_samples=budget.n,
-            n_features=n_features,
+            n_features=self.n_features_in_,
             reproducible=key is not None,
         )
         self._was_charged = self._was_charged or receipt.entry_id is not None
@@ -172,6 +269,16 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
         return tags
+
+
+def _n_rows(table):
+    """The number of rows of an array, or of a list of columns."""
+    return len(table[0]) if isinstance(table, list) else table.shape[0]
+
+
+def _rows_of(table, rows):
+    """Some rows of an array, or of a list of columns."""
+    return [column[rows] for column in table] if isinstance(table, list) else table[rows]
 
 
 def after_scales(budget, n_features, share, main):
@@ -205,14 +312,15 @@ def refuse_more_than(n_public, of="columns", **stated):
         )
 
 
-def lacks_evidence(units, n_normalizer):
-    """Whether choices of quantiles among so many records are mostly noise; of other units False."""
-    chosen = isinstance(units, QuantileUnits) and not units.noiseless
-    return chosen and n_normalizer * units.eta < LEAST_EVIDENCE
-
-
-def few_records(step, n_normalizer, what, remedy):
-    """The words of a warning that so many records are few for what a step learns of columns."""
+def few_records(step, units, n_normalizer, what, remedy):
+    """A warning if most choices of quantiles or categories would be noise; else None."""
+    if isinstance(units, PartitionUnits):
+        enough = units.threshold <= n_normalizer / 2
+    else:
+        chosen = isinstance(units, QuantileUnits) and not units.noiseless
+        enough = not chosen or n_normalizer * units.eta >= LEAST_EVIDENCE
+    if enough:
+        return None
     return (
         f"{n_normalizer} records at epsilon={float(step.epsilon):g} are few for {what} of "
         f"{step.n_features_in_} columns, which may be far off. Raise epsilon, or state {remedy}"

@@ -3,7 +3,6 @@
 import math
 from abc import abstractmethod
 from numbers import Integral
-from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,28 +11,18 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from ..plan._release import own_key
-from ..plan._scale_choices import find_scales, zooms_of
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.accounting._events import FitEvent
 from ..privacy.mechanisms._cell_sums import RunningOracle, RunningUnits
-from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
+from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
-from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
-from ..utils._public import check_bounds
 from ..utils._tiles import within_range
-from ..utils._typing import ArrayLike, Auto, Column, Seed
+from ..utils._typing import ArrayLike, Auto, Seed
 from ._bounds_scaler import CHECKS
-from ._private_transformer import (
-    OF_BUDGET,
-    PrivateTransformer,
-    after_scales,
-    few_records,
-    lacks_evidence,
-)
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
 
@@ -51,10 +40,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         """Which quantiles are learnt: a list of numbers in [0, 1]."""
 
     @abstractmethod
-    def _keep(self, values, lo, hi):
-        """Keep what was released: an array (n_quantiles, n_features), and ends of the range."""
-
-    # ---- the plan ----
+    def _keep(self, values, bounds):
+        """Keep what was released: an array (n_quantiles, n_features), and the bounds (lo, hi)."""
 
     def _event(self, n_features, budget):
         counts = gaussian_fit_event(budget, 1)
@@ -62,74 +49,33 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             return counts
         return after_scales(budget, n_features, _SHARE_OF_RANGE, counts)
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
+    def _units(self, parts, n_features, sizes):
+        *ranges, counts = parts
         if math.isinf(self.epsilon):
-            return [Units(event)]
-        *ranges, counts = (FitEvent((part,), event.neighboring) for part in event.releases)
-        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+            return [Units(counts)]
         return [*map(QuantileUnits, ranges), RunningUnits(counts, n_columns=n_features, **sizes)]
 
-    # ---- fitting ----
+    def _release(self, releases, tables, stated):
+        (X,), bounds, values = tables, self._stated_bounds(), np.empty((0, self.n_features_in_))
+        if releases.plan.units:
+            values, bounds = self._released(releases, X, bounds)
+        self._keep(values, bounds)
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
-        """Find quantiles, charging the accountant before a record is used.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The records; sparse ones only where zero stays zero.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter or X is invalid; nothing was charged.
-        """
-        X = self._read(X, reset=True)
-        _, X = self._read_by_fit(groups, X.shape[0], X)
-        bounds, plan = self._bounds(), self._planned(*X.shape)
-        values, lo, hi = np.empty((0, X.shape[1])), None, None
-        if plan.units:
-            receipt, key = self._paid(plan, X.shape[1])
-            values, lo, hi = self._found(X, plan, receipt, key, bounds)
-        self._keep(values, lo, hi)
-        self._promise(plan)
-        return self
-
-    @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def _found(self, X, plan, receipt, key, bounds):
-        *ranges, units = plan.units
-        wanted = np.array(self._quantiles())
+    def _released(self, releases, X, bounds):
+        *ranges, units = releases.plan.units
+        wanted, place = np.array(self._quantiles()), LocalPlace(X)
         if units.noiseless:
-            units.redeem(receipt)
+            units.redeem(releases.receipt)
             values = np.quantile(X.toarray() if issparse(X) else X, wanted, axis=0)
-            return (values, *(bounds or (values[0], values[-1])))
-        place = LocalPlace(X)
+            return values, bounds or (values[0], values[-1])
         for of_range in ranges:
-            oracle = QuantileOracle(receipt, of_range, place, key=own_key("range", key))
-            oracle = receipt.shown(oracle, of_range)
-            how = "quartiles", plan.budget.n * of_range.eta, _WIDTH
-            zooms = zooms_of(of_range, X.shape[1])
-            center, half_width = find_scales(oracle, "features", *how, zooms=zooms, twice=True)
-            bounds = center - half_width, center + half_width
-        oracle = RunningOracle(receipt, units, place, key=own_key("counts", key))
-        n_known = X.shape[0] if plan.budget.neighboring == "replace_one" else None
-        oracle = receipt.shown(oracle, units)
+            bounds = releases.quartile_bounds(of_range, place, X.shape[1], "range", _WIDTH)
+        oracle = releases.oracle(RunningOracle, units, place, "counts")
+        n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
         running = oracle.release_running_counts(*bounds, n_known)
-        return (_inverted(running, wanted, *bounds), *bounds)
+        return _inverted(running, wanted, *bounds), bounds
 
-    def _read(self, X, reset):
+    def _read(self, X, *, reset):
         checks = CHECKS if self._takes_sparse else CHECKS | {"accept_sparse": False}
         if issparse(X) and not self._takes_sparse:
             raise TypeError(
@@ -143,16 +89,9 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         """Whether zero stays zero."""
         return False
 
-    def _bounds(self):
-        if self.feature_bounds is None:
-            return None
-        names = getattr(self, "feature_names_in_", None)
-        return check_bounds(self.feature_bounds, self.n_features_in_, columns=names)
-
-    def _said_of_few(self, units, n_normalizer):
-        if lacks_evidence(units, n_normalizer):
-            return few_records(self, n_normalizer, "quantiles", "feature_bounds that you know")
-        return None
+    def _few_records_warning(self, units, n_normalizer):
+        remedy = "feature_bounds that you know"
+        return few_records(self, units, n_normalizer, "quantiles", remedy)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -205,10 +144,8 @@ class DPQuantileTransformer(QuantileStep):
     output_distribution : {"uniform", "normal"}, default="uniform"
         Numbers from 0 to 1, or normal ones, cut to ∓5.2.
     $bounds_of_quantiles
-    $neighboring
-    $n_public
-    $accountant
-    $random_state
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
@@ -216,23 +153,16 @@ class DPQuantileTransformer(QuantileStep):
         Quantiles of each column, in order. Released.
     references_ : ndarray of shape (n_quantiles,)
         Which ones, from 0 to 1. Public.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or X is sparse, empty, or NaN or infinite somewhere; nothing was
         charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are too small for so many columns: a public fact.
+    $few_records
 
     See Also
     --------
@@ -280,12 +210,10 @@ class DPQuantileTransformer(QuantileStep):
         self.accountant = accountant
         self.random_state = random_state
 
-    charges_nothing = False
-
     def _quantiles(self):
         return np.linspace(0.0, 1.0, self.n_quantiles)
 
-    def _keep(self, values, lo, hi):
+    def _keep(self, values, bounds):
         self.references_ = np.array(self._quantiles())
         self.quantiles_ = np.maximum.accumulate(values, axis=0)
 

@@ -46,10 +46,8 @@ class DPRobustScaler(QuantileStep):
     unit_variance : bool, default=False
         Whether normal columns get a variance of one.
     $bounds_of_quantiles
-    $neighboring
-    $n_public
-    $accountant
-    $random_state
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
@@ -58,23 +56,16 @@ class DPRobustScaler(QuantileStep):
     scale_ : ndarray of shape (n_features,), > 0
         What is divided by; ones without scaling. Of a column whose quantiles are one number it is
         the half-width of the range that they were looked for in. Released.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
         to be centred; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are too small for so many columns: a public fact.
+    $few_records
 
     See Also
     --------
@@ -152,7 +143,7 @@ class DPRobustScaler(QuantileStep):
         low, high = self.quantile_range
         return [low / 100, 0.5, high / 100]
 
-    def _keep(self, values, lo, hi):
+    def _keep(self, values, bounds):
         n_features = values.shape[1]
         self.center_, self.scale_ = np.zeros(n_features), np.ones(n_features)
         if len(values) == 0:
@@ -162,7 +153,7 @@ class DPRobustScaler(QuantileStep):
             self.center_ = median
         if not self.with_scaling:
             return
-        spread, width = high - low, hi - lo
+        spread, width = high - low, bounds[1] - bounds[0]
         if self.unit_variance:
             quantiles = self._quantiles()
             spread = spread / (ndtri(quantiles[2]) - ndtri(quantiles[0]))

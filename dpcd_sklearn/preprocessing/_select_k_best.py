@@ -1,27 +1,23 @@
 """Selection of the columns that go best with the target."""
 
 from numbers import Integral
-from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..plan._release import own_key
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
 from ..privacy.mechanisms._tables import ColumnOracle, ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
-from ..utils._compat import Interval, StrOptions, fit_context
+from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
-from ..utils._typing import ArrayLike, Column
 from ._bounds_scaler import CHECKS
 from ._columns import read_target, stated_bounds, stated_classes
-from ._private_transformer import OF_BUDGET, PrivateTransformer, refuse_more_than
+from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 _SHARE_OF_MEAN = 0.05  # of μ²
 _USUAL_WIDTH = 10
@@ -62,30 +58,20 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`; None is (-1, 1), with a warning. Sparse columns are not centred.
-    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
-        Bounds of a target of numbers, which is cut to them.
-    classes : list, default=None
-        Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
-        none of them counts as the first one.
-    $neighboring
-    $n_public
-    $accountant
-    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
-        Leave it None, as in `DPSimpleImputer`.
+    $target_bounds
+    $classes
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
     ranking_ : ndarray of shape (k,)
         The columns that were chosen, the one of the largest noisy score first. Released.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter, X or y is invalid; nothing was charged.
 
@@ -152,73 +138,40 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             return choices
         return joined(joint_fit_event(budget, mean, choices))
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
+    def _units(self, parts, n_features, sizes):
         n_targets = 1 if self.classes is None else len(self.classes)
-        *of_mean, choices = (FitEvent((part,), event.neighboring) for part in event.releases)
+        *of_mean, choices = parts
         units = [PresentUnits(part, n_columns=n_targets, **sizes) for part in of_mean]
         k = self._width(n_features)
         return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: Column = None) -> Self:
-        """Choose columns, charging the accountant before a record is used.
+    def _read(self, X, *, reset):
+        return read_records(self, X, reset=reset, **CHECKS)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Numbers, or labels if `classes` are stated.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : DPSelectKBest
-            The fitted selector.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter, X or y is invalid; nothing was charged.
-        """
-        X = read_records(self, X, **CHECKS)
+    def _read_with_target(self, X, y):
+        X = self._read(X, reset=True)
         target, bounds = read_target(self, y, X.shape[0])
-        _, X, target = self._read_by_fit(groups, X.shape[0], X, target)
-        target = np.eye(len(self.classes))[target] if bounds is None else target[:, np.newaxis]
+        return [X, target], bounds
+
+    def _release(self, releases, tables, stated):
+        X, target = tables
+        target = np.eye(len(self.classes))[target] if stated is None else target[:, np.newaxis]
         lo, hi = self._bounds(issparse(X))
-        plan = self._planned(*X.shape)
-        *of_mean, units = plan.units
-        receipt, key = self._paid(plan, X.shape[1])
-        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
-            means = target.mean(axis=0) if units.noiseless else None
-            for part in of_mean:
-                oracle = PresentOracle(
-                    receipt, part, PresentPlace(target), key=own_key("mean", key)
-                )
-                low, high = bounds or (0.0, 1.0)
-                ones = np.ones(target.shape[1])
-                oracle = receipt.shown(oracle, part)
-                means = oracle.release_present_means(low * ones, high * ones)
-            half_width = np.where(hi > lo, hi / 2 - lo / 2, 1.0)
-            place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
-            oracle = ColumnOracle(receipt, units, place, key=own_key("columns", key))
-            oracle = receipt.shown(oracle, units)
-            self.ranking_ = oracle.release_columns(means, bounds)
-        self._promise(plan)
-        return self
+        *of_mean, units = releases.plan.units
+        means = target.mean(axis=0) if units.noiseless else None
+        for part in of_mean:
+            oracle = releases.oracle(PresentOracle, part, PresentPlace(target), "mean")
+            low, high = stated or (0.0, 1.0)
+            ones = np.ones(target.shape[1])
+            means = oracle.release_present_means(low * ones, high * ones)
+        half_width = np.where(hi > lo, hi / 2 - lo / 2, 1.0)
+        place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
+        oracle = releases.oracle(ColumnOracle, units, place, "columns")
+        self.ranking_ = oracle.release_columns(means, stated)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: the first k columns.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        X = read_records(self, X, **CHECKS)
+    def _keep_without_records(self, X):
+        """The first k columns."""
         self.ranking_ = np.arange(self._width(X.shape[1]))
-        return self
 
     def _width(self, n_features):
         """The public number of columns that are kept."""
@@ -228,7 +181,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         return self.k
 
     def _bounds(self, sparse):
-        lo, hi = self._bounds_or_unit(self.n_features_in_)
+        lo, hi = self._stated_bounds(UNIT)
         if sparse:  # zero stays zero
             hi = np.maximum(np.abs(lo), np.abs(hi))
             lo = -hi

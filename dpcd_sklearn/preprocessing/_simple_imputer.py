@@ -2,16 +2,13 @@
 
 import math
 from numbers import Integral, Real
-from typing import Self
 
 import numpy as np
 from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..plan._release import own_key
-from ..plan._scale_choices import find_medians, find_scales, zooms_of
+from ..plan._scale_choices import find_medians
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
@@ -20,19 +17,12 @@ from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._records import canonical
-from ..utils._compat import StrOptions, fit_context
+from ..utils._compat import StrOptions
 from ..utils._input import read_records
-from ..utils._public import check_bounds
 from ..utils._tiles import map_cells
-from ..utils._typing import ArrayLike, Column
+from ..utils._typing import ArrayLike
 from ._columns import columns_of, names_of
-from ._private_transformer import (
-    OF_BUDGET,
-    PrivateTransformer,
-    after_scales,
-    few_records,
-    lacks_evidence,
-)
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -77,32 +67,23 @@ class DPSimpleImputer(PrivateTransformer):
         They save two choices of three. Public: never from the data.
     add_indicator : bool, default=False
         Whether an indicator of missing cells follows for each column, whatever is missing.
-    $neighboring
-    $n_public
-    $accountant
-    $random_state
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features,)
         The fill of each column. Released, or stated.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or X is empty, infinite somewhere, or holds words of which a mean
         or a median is asked for; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are too small for so many columns: a public fact.
+    $few_records
 
     Notes
     -----
@@ -207,76 +188,34 @@ class DPSimpleImputer(PrivateTransformer):
 
     # ---- fitting ----
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
-        """Find what missing cells are filled with, charging before a record is used.
+    def _read_with_target(self, X, y):
+        return [self._read(X, reset=True)], self._constants()
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Numbers, or words as well where the strategy takes them; NaN and None are missing.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : DPSimpleImputer
-            The fitted imputer.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter or X is invalid; nothing was charged.
-        """
-        self._check_together()
-        X, shape = self._read(X, reset=True)
-        n_samples, X = self._read_by_fit(groups, shape[0], X)
-        bounds, fill = self._bounds(), self._constants(X)
-        plan = self._planned(n_samples, shape[1])
-        if not self.charges_nothing:
-            receipt, key = self._paid(plan, shape[1])
-            if self.strategy == "most_frequent":
-                (units,), place = plan.units, CategoryPlace(X, n_samples)
-                oracle = receipt.shown(PartitionOracle(receipt, units, place, key=key), units)
-                fill = _most_frequent(oracle.release_categories(), otherwise=fill)
-            else:
-                fill = _median_or_mean(X, plan, receipt, bounds, self.strategy, key)
+    def _release(self, releases, tables, stated):
+        (X,), fill, bounds = tables, stated, self._stated_bounds()
+        if self.strategy == "most_frequent":
+            (units,), place = releases.plan.units, CategoryPlace(X, len(X[0]))
+            oracle = releases.oracle(PartitionOracle, units, place)
+            fill = _most_frequent(oracle.release_categories(), otherwise=fill)
+        elif not self.charges_nothing:
+            fill = _median_or_mean(X, releases, bounds, self.strategy)
         self._keep(fill, bounds)
-        self._promise(plan)
-        return self
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: fills are constants.
+    def _keep_without_records(self, X):
+        """Fills are constants."""
+        self._keep(self._constants(), self._stated_bounds())
 
-        A plan asks what comes out: as many columns, in the same layout, as after a fit.
-        """
-        self._validate_params()
+    def _read(self, X, *, reset):
+        """Numbers as an array, words as a list of columns."""
         self._check_together()
-        X, _ = self._read(X, reset=True)
-        self._keep(self._constants(X), self._bounds())
-        return self
-
-    def _read(self, X, reset):
-        """Numbers as an array, words as a list of columns; and the shape."""
         if self._of_words and not issparse(X):
-            columns, n_samples = columns_of(self, X, reset=reset)
-            return columns, (n_samples, len(columns))
+            return columns_of(self, X, reset=reset)[0]
         if self.strategy == "most_frequent":
             raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
         X = read_records(self, X, reset=reset, **_OF_NUMBERS)
-        return (canonical(X) if issparse(X) else X), X.shape
+        return canonical(X) if issparse(X) else X
 
-    def _bounds(self):
-        if self.feature_bounds is None:
-            return None
-        names = getattr(self, "feature_names_in_", None)
-        return check_bounds(self.feature_bounds, self.n_features_in_, columns=names)
-
-    def _constants(self, X):
+    def _constants(self):
         """The stated fill; 0, or "missing" in columns that are no numbers by their dtypes."""
         fill = self.fill_value
         if isinstance(fill, str) and set(self._kinds) == {"numbers"}:  # as scikit-learn does
@@ -296,23 +235,19 @@ class DPSimpleImputer(PrivateTransformer):
         if bounds is not None:
             self.statistics_ = np.clip(self.statistics_, *bounds)
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        sizes = {"n_columns": n_features, "n_samples": n_samples, "n_normalizer": n_normalizer}
-        if self.strategy == "most_frequent":
-            return [PartitionUnits(event, **sizes)]
+    def _units(self, parts, n_features, sizes):
         if self.strategy == "median":
-            return [QuantileUnits(event)]
+            return map(QuantileUnits, parts)
+        if self.strategy == "most_frequent":
+            return [PartitionUnits(*parts, n_columns=n_features, **sizes)]
+        *scales, means = parts
         if math.isinf(self.epsilon):
-            return [Units(event)]
-        *scales, means = (FitEvent((part,), event.neighboring) for part in event.releases)
-        return [*map(QuantileUnits, scales), PresentUnits(means, **sizes)]
+            return [Units(means)]
+        return [*map(QuantileUnits, scales), PresentUnits(means, n_columns=n_features, **sizes)]
 
-    def _said_of_few(self, units, n_normalizer):
-        named = isinstance(units, PartitionUnits)
-        if units.threshold > n_normalizer / 2 if named else lacks_evidence(units, n_normalizer):
-            remedy = "feature_bounds that you know, or a constant"
-            return few_records(self, n_normalizer, "the fills", remedy)
-        return None
+    def _few_records_warning(self, units, n_normalizer):
+        remedy = "feature_bounds that you know, or a constant"
+        return few_records(self, units, n_normalizer, "the fills", remedy)
 
     # ---- transforming ----
 
@@ -330,22 +265,23 @@ class DPSimpleImputer(PrivateTransformer):
             then indicators, if asked for.
         """
         check_is_fitted(self, "statistics_")  # a refused fit leaves n_features_in_
-        X, shape = self._read(X, reset=False)
+        X = self._read(X, reset=False)
         if self._of_words:
-            return self._filled_words(X, shape)
+            return self._filled_words(X)
         X, missing = X.copy(), None
         if self.add_indicator:
             missing = _indicator(X)
-        lo, hi = self._bounds() or (np.full(X.shape[1], -np.inf), np.full(X.shape[1], np.inf))
+        unbounded = np.full(X.shape[1], np.inf)
+        lo, hi = self._stated_bounds() or (-unbounded, unbounded)
         map_cells(X, _filled, self.statistics_, lo, hi)
         if missing is None:
             return X
         return hstack([X, missing], format=X.format) if issparse(X) else np.hstack([X, missing])
 
-    def _filled_words(self, columns, shape):
-        n_features = shape[1]
+    def _filled_words(self, columns):
+        n_samples, n_features = len(columns[0]), len(columns)
         dtype = _dtype_of_all(columns, self.statistics_)
-        filled = np.empty((shape[0], n_features * (1 + self.add_indicator)), dtype=dtype)
+        filled = np.empty((n_samples, n_features * (1 + self.add_indicator)), dtype=dtype)
         for j, column in enumerate(columns):
             missing = np.ma.getmaskarray(column)
             if column.dtype.kind in "fO":
@@ -411,26 +347,17 @@ def _most_frequent(released, otherwise):
     return fill
 
 
-@np.errstate(all="ignore")  # a floating point warning would tell about the records
-def _median_or_mean(X, plan, receipt, bounds, strategy, key):
-    *scales, last = plan.units
+def _median_or_mean(X, releases, bounds, strategy):
+    *scales, units = releases.plan.units
     place = PresentPlace(X)
     if strategy == "median":
-        oracle = receipt.shown(QuantileOracle(receipt, last, place, key=key), last)
-        return find_medians(oracle, bounds)
+        return find_medians(releases.oracle(QuantileOracle, units, place), bounds)
     for of_scales in scales:
-        oracle = QuantileOracle(receipt, of_scales, place, key=own_key("scales", key))
-        oracle = receipt.shown(oracle, of_scales)
-        zooms = zooms_of(of_scales, X.shape[1])
-        center, half_width = find_scales(
-            oracle, "features", "quartiles", plan.budget.n * of_scales.eta, zooms=zooms, twice=True
-        )
-        bounds = center - half_width, center + half_width
-    if last.noiseless:
-        last.redeem(receipt)
+        bounds = releases.quartile_bounds(of_scales, place, X.shape[1], "scales")
+    if units.noiseless:
+        units.redeem(releases.receipt)
         return _exact_means(X, bounds)
-    oracle = PresentOracle(receipt, last, place, key=own_key("means", key))
-    return receipt.shown(oracle, last).release_present_means(*bounds)
+    return releases.oracle(PresentOracle, units, place, "means").release_present_means(*bounds)
 
 
 def _indicator(X):

@@ -1,9 +1,7 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
 import math
-from typing import Self
 
-import numpy as np
 from scipy.sparse import issparse
 
 from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
@@ -11,11 +9,10 @@ from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
-from ..utils._compat import fit_context
 from ..utils._input import read_records
-from ..utils._typing import ArrayLike, Auto, Column, Seed
+from ..utils._typing import Auto, Seed
 from ._bounds_scaler import CHECKS, BoundedMap
-from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records, lacks_evidence
+from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records
 
 
 class DPStandardScaler(PrivateTransformer, BoundedMap):
@@ -55,13 +52,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
         records that they could not tell of a tail none is looked for: a public rule. It needs
         `with_centering`.
-    $neighboring
-    $n_public
+    $relation
     copy : bool, default=True
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
-    $accountant
-    $random_state
+    $ledger_and_seed
 
     Attributes
     ----------
@@ -72,23 +67,16 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
         Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
         public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
         to be centred; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are too small for so many columns: a public fact.
+    $few_records
 
     Notes
     -----
@@ -146,46 +134,20 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         self.accountant = accountant
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None, groups: Column = None) -> Self:
-        """Find centres and scales, charging the accountant before a record is used.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The records. float32 and float64 are read in place, memory maps too.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : DPStandardScaler
-            The fitted scaler.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter or X is invalid; nothing was charged.
-        """
-        X = read_records(self, X, **CHECKS)
+    def _read(self, X, *, reset):
+        X = read_records(self, X, reset=reset, **CHECKS)
         if issparse(X) and self.with_centering:
             raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
-        _, X = self._read_by_fit(groups, X.shape[0], X)
-        plan = self._planned(*X.shape)
+        return X
+
+    def _release(self, releases, tables, stated):
+        (X,), plan = tables, releases.plan
         (units,) = plan.units
         how, zooms = self._way(X.shape[1], plan.budget)
-        receipt, key = self._paid(plan, X.shape[1])
-        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
-            oracle = receipt.shown(QuantileOracle(receipt, units, LocalPlace(X), key=key), units)
-            evidence = math.inf if units.noiseless else plan.budget.n * units.eta
-            self.center_, self.scale_ = find_scales(oracle, "features", how, evidence, zooms=zooms)
+        oracle = releases.oracle(QuantileOracle, units, LocalPlace(X))
+        evidence = math.inf if units.noiseless else plan.budget.n * units.eta
+        self.center_, self.scale_ = find_scales(oracle, "features", how, evidence, zooms=zooms)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
-        self._promise(plan)
-        return self
 
     def _way(self, n_features, budget):
         """How scales are looked for, and with how many zooms: the finest way there is evidence for.
@@ -215,14 +177,12 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         needed = n_choices(n_features, "quartiles") * (AMPLE_EVIDENCE / (2 * signal)) ** 2
         return min(max(needed, 0.1), 0.3)
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        return [QuantileUnits(event)]
+    def _units(self, parts, n_features, sizes):
+        return map(QuantileUnits, parts)
 
-    def _said_of_few(self, units, n_normalizer):
-        if lacks_evidence(units, n_normalizer):
-            what, remedy = "the scales", "bounds that you know to a BoundsScaler"
-            return few_records(self, n_normalizer, what, remedy)
-        return None
+    def _few_records_warning(self, units, n_normalizer):
+        remedy = "bounds that you know to a BoundsScaler"
+        return few_records(self, units, n_normalizer, "the scales", remedy)
 
     def _map(self):
         lo, hi = self.feature_bounds_

@@ -2,22 +2,19 @@
 
 import math
 from numbers import Integral, Real
-from typing import Self
 
 import numpy as np
 
-from ..plan._release import own_key
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets, partition_event
-from ..privacy.mechanisms._tables import PartitionUnits, TargetOracle, TargetUnits
+from ..privacy.mechanisms._tables import TargetOracle, TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
-from ..utils._compat import Interval, StrOptions, fit_context
-from ..utils._persons import ids_of, persons_of, read_of_each, relation_of
+from ..utils._compat import Interval, StrOptions
+from ..utils._persons import ids_of, persons_of, relation_of
 from ..utils._typing import ArrayLike, Column
 from ._category_encoder import CategoryEncoder
-from ._columns import columns_of, each_once, names_of, read_target, stated_bounds, stated_classes
+from ._columns import each_once, names_of, read_target, stated_bounds, stated_classes
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 _MOST_SUMS = 2**26  # half a gigabyte
@@ -48,18 +45,12 @@ class DPTargetEncoder(CategoryEncoder):
 
     Parameters
     ----------
-    categories : "auto", list or dict {column name: list}, default="auto"
-        "auto" learns the categories of all columns. A list has for each column its public
-        categories or "auto"; a dict those of some columns of a data frame, and the others are
-        learnt. Public: never from the data.
+    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity names every category and adds no noise.
     $delta
-    classes : list, default=None
-        Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
-        none of them counts as the first one.
-    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
-        Bounds of a target of numbers, which is cut to them.
+    $classes
+    $target_bounds
     smooth : "auto" or float >= 0, default="auto"
         How many records with the mean of all each category has beside its own. "auto" draws means
         by the share of their variance that is noise.
@@ -71,37 +62,26 @@ class DPTargetEncoder(CategoryEncoder):
     $min_frequency
     max_categories : int >= 2, default=1024
         Most categories of a learnt column, that of infrequent ones included.
-    $neighboring
-    $n_public
-    $accountant
-    $random_state
+    $relation
+    $ledger_and_seed
 
     Attributes
     ----------
-    $categories_
-    $category_counts_
-    $threshold_
+    $learnt_categories
     encodings_ : list of ndarrays of shape (n_categories + 1, n_encodings)
         What each category of a column becomes; the last row is for all others. Released.
     target_mean_ : ndarray of shape (n_encodings,)
         What they are drawn to. Released.
-    $privacy_event_
-    $privacy_spent_
-    $n_features_in_
-    $feature_names_in_
+    $of_fit
 
     Raises
     ------
-    $BudgetExceededError
-    $LedgerError
+    $refused_charge
     TypeError, ValueError
         If a parameter or y is invalid, a cell is no string, number or boolean, there might be more
         sums than memory holds, or folds are asked for under "add_remove"; nothing was charged.
 
-    Warns
-    -----
-    UserWarning
-        If n and epsilon are so small that few categories can be found: a public fact.
+    $few_categories
 
     See Also
     --------
@@ -210,58 +190,31 @@ class DPTargetEncoder(CategoryEncoder):
                 "max_categories, cv, or the number of columns or classes"
             )
 
-    def _units(self, event, n_features, n_samples, n_normalizer):
-        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
-        *names, sums = (FitEvent((part,), event.neighboring) for part in event.releases)
-        n_learnt = self._n_learnt(n_features)
-        units = [PartitionUnits(part, n_columns=n_learnt, **sizes) for part in names]
-        sums = TargetUnits(sums, n_columns=n_features, n_classes=self._n_classes, **sizes)
-        return [*units, sums]
+    def _units(self, parts, n_features, sizes):
+        sums = TargetUnits(parts[-1], n_columns=n_features, n_classes=self._n_classes, **sizes)
+        return [*super()._units(parts[:-1], n_features, sizes), sums] if parts[1:] else [sums]
 
     # ---- fitting ----
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: Column = None) -> Self:
-        """Find categories and means of the target, charging before a record is used.
+    def _read_with_target(self, X, y):
+        (columns,), stated = super()._read_with_target(X, y)
+        target, bounds = read_target(self, y, len(columns[0]))
+        return [columns, target], (stated, bounds)
 
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_samples, n_features)
-            Strings, numbers, booleans; None and NaN are missing, which is a category too.
-        y : array-like of shape (n_samples,)
-            Numbers, or labels if `classes` are stated.
-        groups : array-like of shape (n_samples,), default=None
-            The id of the person of each record: one of each is read, at most k for ``Persons(k)``.
-
-        Returns
-        -------
-        self : DPTargetEncoder
-            The fitted encoder.
-
-        Raises
-        ------
-        BudgetExceededError, LedgerError
-            If the charge is refused or can't be written; no record was used.
-        TypeError, ValueError
-            If a parameter, X or y is invalid; nothing was charged.
-        """
-        columns, n_samples = columns_of(self, X, reset=True)
-        target, bounds = read_target(self, y, n_samples)
-        folds = self._folds(groups, n_samples)
-        n_samples, columns, target = self._read_by_fit(groups, n_samples, columns, target)
-        stated = self._stated()
-        plan = self._planned(n_samples, len(columns))
-        self._warn_of_dates(stated)
-        receipt, key = self._paid(plan, len(columns))
-        with np.errstate(all="ignore"):  # a floating point warning would tell about the records
-            names_key = own_key("categories", key)
-            self._name(columns, n_samples, stated, plan, receipt, names_key)
-            if bounds is not None:
-                target = _in_half_widths(target, *bounds)
-            tables = self._released(columns, target, folds, plan.units[-1], receipt, key)
-            self._encode(tables, bounds, plan.units[-1].noise_std)
-        self._promise(plan)
-        return self
+    def _release(self, releases, tables, stated):
+        (columns, target), (categories, bounds) = tables, stated
+        self._name(releases, columns, categories, "categories")
+        if bounds is not None:
+            target = _in_half_widths(target, *bounds)
+        units = releases.plan.units[-1]
+        codes = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
+        sizes = [len(known) + 1 for known in self._categories]
+        units_of_records = np.arange(len(target)) if releases.persons is None else releases.persons
+        n_folds = self.cv or 1
+        folds = units_of_records % n_folds
+        place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
+        sums = releases.oracle(TargetOracle, units, place, "sums").release_target_sums()
+        self._encode(sums, bounds, units.noise_std)
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike, groups: Column = None):
         """Fit, and encode each record: with `cv` by what the other folds say.
@@ -287,37 +240,12 @@ class DPTargetEncoder(CategoryEncoder):
         persons = None if ids is None else persons_of(ids, len(ids))[1]
         return self._looked_up(X, self._of_others, self.cv, persons)
 
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names: no category is found.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        columns, _ = columns_of(self, X, reset=True)
+    def _keep_without_records(self, columns):
         self._check_together(len(columns))
-        self._keep(self._stated(), {}, 1)
+        super()._keep_without_records(columns)
         self.target_mean_ = np.zeros(self._n_encodings)
         self.encodings_ = [np.zeros((len(c) + 1, self._n_encodings)) for c in self._categories]
         self._of_others = [self.encodings_] * (self.cv or 1)
-        return self
-
-    def _folds(self, groups, n_records):
-        """The fold of each record that a fit reads; a person's are in one fold."""
-        ids = ids_of(self.neighboring, groups)
-        read = np.ones(n_records, int)
-        if ids is not None:
-            read = read_of_each(self.neighboring, ids, n_records)
-        return np.repeat(np.arange(len(read)), read) % (self.cv or 1)
-
-    def _released(self, columns, target, folds, units, receipt, key):
-        """Noisy sums of each fold and group, of each column; see `GroupPlace.group_sums`."""
-        n_folds = self.cv or 1
-        codes = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
-        sizes = [len(known) + 1 for known in self._categories]
-        place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
-        oracle = TargetOracle(receipt, units, place, key=own_key("sums", key))
-        oracle = receipt.shown(oracle, units)
-        return oracle.release_target_sums()
 
     def _encode(self, tables, bounds, noise_std):
         """Keep encodings of all folds, and of all but each."""
@@ -364,7 +292,8 @@ class DPTargetEncoder(CategoryEncoder):
 
     def _looked_up(self, X, encodings, n_folds, units=None):
         """Encodings of records, by the fold of each one's unit of privacy: itself, or a person."""
-        codes, n_samples = self._codes(X)
+        codes = self._codes(X)
+        n_samples = len(codes[0])
         self._refuse_large_output(n_samples, len(codes))
         encodings = encodings or [self.encodings_]
         folds = (np.arange(n_samples) if units is None else units) % n_folds

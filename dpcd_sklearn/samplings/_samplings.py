@@ -155,20 +155,7 @@ class SingleSampling(Sampling):
         return cls(n_coordinates, weights)
 
     def draw(self, generator, count):
-        """Draw coordinates, independently of each other.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-            Public randomness.
-        count : int
-            Number of coordinates.
-
-        Returns
-        -------
-        ndarray of shape (count, 1)
-            Of dtype intp; each row is a set.
-        """
+        """Draw coordinates, independently of each other."""
         return draw_indices(generator, self.n_coordinates, self.probabilities, count)[:, np.newaxis]
 
 
@@ -247,19 +234,7 @@ class BlockSampling(Sampling):
         return blocks.importance(smoothness) if word == "block-importance" else blocks
 
     def draw(self, generator, count):
-        """Draw blocks, independently of each other.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-            Public randomness.
-        count : int
-            Number of blocks.
-
-        Returns
-        -------
-        iterator of `count` ascending intp arrays
-        """
+        """Draw blocks, independently of each other."""
         chosen = draw_indices(generator, len(self.blocks), self.probabilities, count)
         return (self.blocks[i] for i in chosen)
 
@@ -350,20 +325,7 @@ class NiceSampling(Sampling):
         return cls(n_coordinates, block_size)
 
     def draw(self, generator, count):
-        """Draw sets, independently of each other.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-            Public randomness.
-        count : int
-            Number of sets.
-
-        Yields
-        ------
-        ndarray of shape (block_size,)
-            Ascending, of dtype intp.
-        """
+        """Draw sets, independently of each other."""
         for _ in range(count):
             chosen = generator.choice(
                 self.n_coordinates, self.block_size, replace=False, shuffle=False
@@ -442,17 +404,5 @@ class FullSampling(Sampling):
         return cls(n_coordinates)
 
     def draw(self, generator, count):
-        """Give all coordinates `count` times.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator
-            Not used.
-        count : int
-            Number of updates.
-
-        Returns
-        -------
-        iterator of `count` ascending intp arrays
-        """
+        """Give all coordinates `count` times."""
         return itertools.repeat(self._all, count)

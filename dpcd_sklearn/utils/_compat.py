@@ -12,9 +12,9 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils._param_validation import StrOptions as _UnsortedStrOptions
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 
@@ -42,6 +42,13 @@ if TYPE_CHECKING:  # a decorated method has the type that it was written with
 else:
     from sklearn.base import _fit_context as fit_context
     from sklearn.utils.metaestimators import available_if
+
+
+class StrOptions(_UnsortedStrOptions):
+    """scikit-learn's constraint, whose error lists words in their order and not that of hashes."""
+
+    def __init__(self, options):
+        super().__init__(dict.fromkeys(sorted(options)).keys())
 
 
 _SKLEARN = str(Path(sklearn.__file__).parent)

@@ -32,20 +32,7 @@ class Prepaid:
         self._reproducible = facts.pop("reproducible", False)
 
     def charge(self, event, *, reproducible=False, **facts):
-        """Take the receipt of a part; the first call charges the whole.
-
-        Parameters
-        ----------
-        event : FitEvent
-            The releases of this part.
-        reproducible : bool, default=False
-            As in `PrivacyAccountant.charge`.
-        **facts
-            Not used: the entry has the facts of the whole.
-
-        Returns
-        -------
-        receipt : Receipt
+        """Take the receipt of a part; the first call charges the whole, whose facts the entry has.
 
         Raises
         ------

@@ -57,15 +57,8 @@ class Unpaid(Prepaid):
 def fit_up_to_charge(estimator, part, X, y, **params):
     """Refuse what a fit would refuse before its charge; nothing is charged, drawn or released.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A copy, which is changed and left as it stands at the charge.
-    part : estimator
-        Itself, or what is private in it. If that has no accountant nothing stops it, so nothing is
-        tried.
-    X, y, **params
-        As ``fit`` takes them.
+    The estimator is a copy, left as it stands at the charge; `part` is itself, or what is private
+    in it. If that has no accountant nothing stops it, so nothing is tried.
 
     Raises
     ------
@@ -84,19 +77,8 @@ def fit_up_to_charge(estimator, part, X, y, **params):
 def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
     """Ask an estimator what a fit of so many records would release, in the words that it takes.
 
-    Parameters
-    ----------
-    private : estimator with `planned_event`
-    n_samples : int
-    columns : int, or rows of them
-        Only pipelines and column transformers look at rows, where they pick columns by name.
-    n_outputs : int, default=1
-    sparse : bool, default=False
-        Whether records are; rows say so by themselves.
-
-    Returns
-    -------
-    event : FitEvent
+    `columns` is their number, or rows of them: only pipelines and column transformers look at rows,
+    where they pick columns by name.
     """
     facts = {} if n_outputs == 1 else {"n_outputs": n_outputs}
     if not isinstance(columns, Integral) and not looks_at_rows(private):
@@ -113,23 +95,10 @@ def looks_at_rows(private):
 
 
 def planned_fits(estimator, n_samples, n_features, n_outputs, cv, price):
-    """Fits that would be charged, in order.
+    """The event of each fit that would be charged, in order, and the number of its records.
 
-    Parameters
-    ----------
-    estimator : private estimator, pipeline of one or more, or search over one
-    n_samples : int
-    n_features : int, or rows of the columns
-    n_outputs : int
-    cv : splitter, int or iterable, or None
-        With folds there is a fit for each and none of all records, as in `cross_validate`.
-    price : callable
-        From an event to a number; a halving search keeps its dearest candidates.
-
-    Returns
-    -------
-    list of (FitEvent, int)
-        The event of each fit, and the number of its records.
+    With folds (`cv`) there is a fit for each and none of all records, as in `cross_validate`.
+    `price` turns an event into a number: a halving search keeps its dearest candidates.
 
     Raises
     ------
