@@ -619,6 +619,20 @@ def test_target_bounds_of_any_size_are_fitted(bounds):
     assert bounds[0] <= lo < hi <= bounds[1] and np.isfinite(model.coef_).all()
 
 
+def test_a_descent_in_wide_bounds_starts_at_the_median_of_a_skewed_target():
+    """Within the stated bounds alone the median of R² is below zero."""
+    rng, scores = np.random.default_rng(0), []
+    for seed in range(15):
+        X = rng.uniform(size=(200, 4))
+        y = np.exp(X[:, 0] - 0.5 + 0.3 * rng.normal(size=200))
+        params = {"feature_bounds": (0, 1), "target_bounds": (0, 8), "epsilon": 1.0}
+        model = DPLinearRegressor(**params, random_state=ReproducibleNoise(seed)).fit(X, y)
+        scores.append(model.score(X, y))
+        assert 0 <= model.target_bounds_[0] < model.target_bounds_[1] <= 8
+        assert model.privacy_event_ == model.planned_event(200, 4)
+    assert np.median(scores) > 0.1
+
+
 def test_nothing_is_looked_for_within_target_bounds_where_it_is_told_not_to_or_can_not_be_found():
     facts = {"feature_bounds": (0, 1), "target_bounds": (-2, 200), "epsilon": 1.0}
 
@@ -628,6 +642,7 @@ def test_nothing_is_looked_for_within_target_bounds_where_it_is_told_not_to_or_c
 
     assert search().within and search().n_choices == 3 and search().share <= 0.06
     assert search(n=10**6).share < search().share  # no more than evidence asks for
+    assert search(n=200).n_choices == 1 and search(n=300).share < search(n=200).share <= 0.1
     for params in (
         {"feature_scale": 1.0},
         {"inference": True},

@@ -48,9 +48,9 @@ def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent():
     assert found.scores.shape == (2, 2)
     assert not accountant.entries()
     assert not hasattr(model, "coef_")
-    ((text, share),) = found.releases
-    assert text == str(found.event.releases[0])
-    assert share == pytest.approx(1.0)
+    texts, shares = zip(*found.releases, strict=True)
+    assert list(texts) == list(map(str, found.event.releases))
+    assert sum(shares) == pytest.approx(1.0)
 
 
 def test_it_is_foreseen_which_fits_have_intervals():

@@ -165,8 +165,9 @@ TEXTS = {
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
         arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
         while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
-        unit scale. Where they may be far too wide, by public numbers, narrower ones are looked for
-        within them, for 6 % of the budget at most; a stated `feature_scale` says not to.""",
+        unit scale. Where they may be far too wide, by public numbers, narrower ones or the median
+        are looked for within them, for at most 10 % of the budget, unless you state a
+        `feature_scale`.""",
     "tol": """\
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of

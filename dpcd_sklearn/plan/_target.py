@@ -37,10 +37,12 @@ _SHARES_BEYOND = [(tail, float(1 - tail), FAR_TAILS.get(tail, 0.0)) for tail in 
 _BEYOND = 5.0
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
-# Within stated bounds: the most of ρ, the evidence that is aimed at, the least of it, and zooms.
+# Within stated bounds: zooms and choices, the most of ρ, the evidence aimed at, and the least
+# of it. With little evidence only the cell of the median is chosen, so that a descent starts near
+# it (626 cases of 60 tables, s below 50: R² is better by .02 in 102, and worse in 31).
+_WITHIN = (1, 3, 0.06, 600.0, 30.0), (0, 1, 0.1, 28.0, 20.0)
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
-_WITHIN, _ZOOMS_WITHIN = (0.06, 600.0, 30.0), 1
 _WORTH, _MOST_OF_STATED = 40.0, 0.3
 # Cells of bounds beyond these leave double precision.
 _LEAST_WIDTH, _FARTHEST = 1e-290, 1e300
@@ -124,13 +126,14 @@ def _wanted_within(request):
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
     if not (half_width > _LEAST_WIDTH and farthest < _FARTHEST):
         return NO_TARGET
-    count = (2 + _ZOOMS_WITHIN) * request.n_targets
-    most, aim, least = _WITHIN
-    eta, evidence, spent = _range_of(request, count, most, aim)
-    if not (evidence >= least and eta >= LEAST_RANGE):
-        return NO_TARGET
-    tail = _tail(evidence, _BEYOND, [of_tail for of_tail in _SHARES_BEYOND if not of_tail[-1]])
-    return TargetSearch(_ZOOMS_WITHIN, tail, tail, count, spent, eta, within=True)
+    able = [of_tail for of_tail in _SHARES_BEYOND if not of_tail[-1]]
+    for zooms, of_one, most, aim, least in _WITHIN:
+        count = of_one * request.n_targets
+        eta, evidence, spent = _range_of(request, count, most, aim)
+        if evidence >= least and eta >= LEAST_RANGE:
+            tail = _tail(evidence, _BEYOND, able)
+            return TargetSearch(zooms, tail, tail, count, spent, eta, within=True)
+    return NO_TARGET
 
 
 def _range_of(request, count, most, aim):
@@ -223,6 +226,8 @@ def find_target(oracle, search, *, centred):
 def find_target_within(oracle, search, lo, hi, most):
     """Bounds of each target within stated ones; these where found ones are above a share of them.
 
+    Without zooms they are as wide as the stated ones, around the cell of the median.
+
     Parameters
     ----------
     oracle : QuantileOracle
@@ -232,6 +237,8 @@ def find_target_within(oracle, search, lo, hi, most):
     """
     stated = (hi - lo) / 2
     middle, width = find_cells(oracle, "target", lo, hi, 1 + search.zooms)
+    if not search.zooms:
+        return np.maximum(middle - stated, lo), np.minimum(middle + stated, hi)
     # all widths that would leave bounds as they are stand for one
     widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
     n_rings = 2 + math.floor(widest)
