@@ -95,6 +95,9 @@ def test_the_count_is_part_of_the_epsilon_and_only_where_bounds_are_found(kind):
             assert 0.999 * epsilon < epsilon_of(plan.event, 1e-6) <= epsilon
         plain = kind(penalty=None, epsilon=epsilon, delta=1e-6)._plan(30_000, 3, 1)
         assert plain.part_of("outside") is None
+        (within,) = kind(epsilon=epsilon, delta=1e-6, **stated)._plan(30_000, 3, 1).outputs
+        assert (within.part_of("far") is not None) == (kind is DPLinearRegressor)
+        assert 0.999 * epsilon < epsilon_of(within.event, 1e-6) <= epsilon
 
 
 def test_what_is_not_known_to_be_few_counts_as_many():
