@@ -43,7 +43,7 @@ _INFERENCE_ROOM = 2.0
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
-# Of a regression a record is far if it lies so many found half-widths from some column's centre.
+# A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
 # half-width over the stated one is above so large a number over the signal, to such a power.
