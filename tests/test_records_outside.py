@@ -1,6 +1,7 @@
 """Intervals where bounds were found: who lies outside is counted, paid for, and decides."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import csc_array, csr_array
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
-from dpcd_sklearn.plan._records_outside import are_few
+from dpcd_sklearn.plan._records_outside import Cut, are_few
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CountUnits, OutsideOracle
@@ -124,6 +125,30 @@ def test_many_cut_records_are_told_after_the_fit(share, words, monkeypatch):
     if words:
         assert f"count {words} of the records" in told[0]
         assert "State feature_bounds and target_bounds" in told[0]
+
+
+def test_features_that_narrow_bounds_cut_are_named_after_the_fit():
+    """Nearly half of the records lie far out in one of eight columns with heavy tails."""
+    X = np.exp(1.2 * np.random.default_rng(0).normal(size=(4_000, 8)))
+    y, told = X.sum(axis=1), []
+    for columns in (X, np.log(X)):
+        bounds = {"feature_bounds": (columns.min(), columns.max()), "target_bounds": (0, 400)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = DPLinearRegressor(epsilon=1.0, **bounds).fit(columns, y)
+        told.append([str(one.message) for one in caught if "twice as far" in str(one.message)])
+        assert hasattr(model, "solver_")
+    ((words,), nothing) = told
+    named = [int(k) for k in re.search(r"features (\d), (\d), (\d) ", words).groups()]
+    assert nothing == [] and len(set(named)) == 3 and "state feature_scale beside" in words
+
+
+@table("share, columns, tells", [(0.3, [1], True), (0.06, [1], False), (0.3, [], False)])
+def test_a_cut_is_told_only_if_it_is_sure(share, columns, tells):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Cut(share, 0.01, columns).warn(["income", "age"])
+    assert len(caught) == tells and all("features 'age' are cut" in str(c.message) for c in caught)
 
 
 def simulated(rng, n, heavy):

@@ -7,6 +7,7 @@ A regression within stated bounds of columns counts far records, and narrows les
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -96,6 +97,36 @@ def found_share_outside(plan, receipt, records, key):
         center, half_width = request.target_center, request.target_half_width
         lo, hi = np.append(lo, center - half_width), np.append(hi, center + half_width)
     return OUTSIDE.found(plan, receipt, records.unscaled(with_target), (lo, hi), key)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A share of records that are far, its noise, and columns that were narrowed nevertheless.
+
+    The column that was narrowed most comes first.
+    """
+
+    share: float = 0.0
+    noise_std: float = 0.0
+    columns: tuple | np.ndarray = ()
+
+    def warn(self, names):
+        """Warn of many far records; after the fit, by released numbers alone."""
+        if not (len(self.columns) and are_many(self.share, self.noise_std, _MANY)):
+            return
+        named = ", ".join(str(k) if names is None else repr(names[k]) for k in self.columns[:3])
+        others = f" and {len(self.columns) - 3} others" if len(self.columns) > 3 else ""
+        warn(
+            f"by a noisy count {self.share:.0%} of the records lie twice as far out as the bounds "
+            f"that were found for some feature (feature_bounds_), and features {named}{others} are "
+            "cut to such bounds: coefficients are those of cut records. To keep the tails, state "
+            "feature_scale beside feature_bounds, or transform the features by a public function "
+            "such as a logarithm",
+            UnknownScaleWarning,
+        )
+
+
+NOTHING_CUT = Cut()
 
 
 def are_few(share, noise_std, n_records):
