@@ -1,6 +1,7 @@
 """Intervals where bounds were found: who lies outside is counted, paid for, and decides."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import csc_array, csr_array
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
-from dpcd_sklearn.plan._records_outside import are_few
+from dpcd_sklearn.plan._records_outside import Cut, are_few
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.privacy.sums import LocalPlace
 
@@ -66,6 +67,9 @@ def test_the_count_is_part_of_the_epsilon_and_only_where_bounds_are_found(kind):
             assert 0.999 * epsilon < epsilon_of(plan.event, 1e-6) <= epsilon
         plain = kind(penalty=None, epsilon=epsilon, delta=1e-6)._plan(30_000, 3, 1)
         assert plain.part_of("outside") is None
+        (within,) = kind(epsilon=epsilon, delta=1e-6, **stated)._plan(30_000, 3, 1).outputs
+        assert (within.part_of("far") is not None) == (kind is DPLinearRegressor)
+        assert 0.999 * epsilon < epsilon_of(within.event, 1e-6) <= epsilon
 
 
 def test_what_is_not_known_to_be_few_counts_as_many():
@@ -92,6 +96,30 @@ def test_many_cut_records_are_told_after_the_fit(share, words, monkeypatch):
     if words:
         assert f"count {words} of the records" in told[0]
         assert "State feature_bounds and target_bounds" in told[0]
+
+
+def test_features_that_narrow_bounds_cut_are_named_after_the_fit():
+    """Nearly half of the records lie far out in one of eight columns with heavy tails."""
+    X = np.exp(1.2 * np.random.default_rng(0).normal(size=(4_000, 8)))
+    y, told = X.sum(axis=1), []
+    for columns in (X, np.log(X)):
+        bounds = {"feature_bounds": (columns.min(), columns.max()), "target_bounds": (0, 400)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = DPLinearRegressor(epsilon=1.0, **bounds).fit(columns, y)
+        told.append([str(one.message) for one in caught if "twice as far" in str(one.message)])
+        assert hasattr(model, "solver_")
+    ((words,), nothing) = told
+    named = [int(k) for k in re.search(r"features (\d), (\d), (\d) ", words).groups()]
+    assert nothing == [] and len(set(named)) == 3 and "state feature_scale beside" in words
+
+
+@table("share, columns, tells", [(0.3, [1], True), (0.06, [1], False), (0.3, [], False)])
+def test_a_cut_is_told_only_if_it_is_sure(share, columns, tells):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Cut(share, 0.01, columns).warn(["income", "age"])
+    assert len(caught) == tells and all("features 'age' are cut" in str(c.message) for c in caught)
 
 
 def simulated(rng, n, heavy):

@@ -148,6 +148,25 @@ def test_no_column_of_zeros_and_ones_is_seen_in_a_part_of_its_bounds(how, neighb
         assert (center - half_width <= 0).all() and (1 <= center + half_width).all()
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+@pytest.mark.parametrize("share", [0.005, 0.0])
+def test_columns_keep_stated_bounds_where_a_noisy_count_says_that_many_records_are_far(
+    share, epsilon
+):
+    """One value in 200 that is twenty times as far tells most of a slope: errors were .9."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((12_000, 5)) < share, 20.0, rng.random((12_000, 5)))
+    y = X @ [0.5, -0.5, 0.25, 0.0, 1.0] + 0.5 * rng.normal(size=12_000)
+    params = {"feature_bounds": (0, 20), "target_bounds": (-47, 47), "epsilon": epsilon}
+    model = DPLinearRegressor(random_state=ReproducibleNoise(0), **params).fit(X, y)
+    widths = np.subtract(*model.feature_bounds_[::-1])
+    if not share:
+        assert (widths < 4).all()
+        return
+    assert (widths == 20).all()
+    assert np.abs(model.coef_ - [0.5, -0.5, 0.25, 0.0, 1.0]).max() < 0.45
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, 2024.0])
 @pytest.mark.parametrize(
     "model",

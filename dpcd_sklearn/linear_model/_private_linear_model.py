@@ -334,6 +334,8 @@ class PrivateLinearModel(
             )
         if plan.part_of("outside") is not None:
             warn_of_cut(plan.request, *outside)
+        if found is not None:
+            found.cut.warn(plan.request.columns)
         progress.end()
         return self
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..utils._public import check_bounds
+from ._records_outside import NOTHING_CUT, Cut
 
 # M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
 # entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
@@ -32,6 +33,7 @@ class FoundScales:
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     mean_row: np.ndarray | None = None
+    cut: Cut = NOTHING_CUT
 
     def half_width(self, request):
         """Half-width of the target."""

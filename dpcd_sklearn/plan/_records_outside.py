@@ -1,11 +1,13 @@
-"""How many records lie outside of found bounds, which an inference pays for and is told.
+"""How many records lie outside of found bounds.
 
 Bounds that are found cut tails, and a cut tail is another question: in census wages bounds that cut
 5 % of the records moved the coefficient of education by fifteen standard errors. An inference looks
 for bounds twice as wide, counts who is outside, and stands by its intervals if hardly anybody is.
+A regression within stated bounds of columns counts far records, and narrows less if many are.
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +24,8 @@ _LEAST_SHARE, _MOST_SHARE = 0.005, 0.1
 _DOUBT = 2.0
 # The share that is warned of, if the count is sure of more.
 _MANY = 0.05
+# Share of μ² for the count that decides whether stated bounds of columns may be narrowed.
+_SHARE_OF_FAR = 0.02
 
 
 def share_of_outside(request):
@@ -37,21 +41,35 @@ def share_of_outside(request):
     return min(max(aimed, _LEAST_SHARE), _MOST_SHARE)
 
 
-class Outside(Release):
-    """How many records lie outside of found bounds."""
+def share_of_far(request):
+    """Share of μ² for the count of far records, in regressions that search within bounds."""
+    looks = request.private and request.n_targets and request.scales.is_within
+    return _SHARE_OF_FAR if looks else 0.0
 
-    name = "outside"
+
+class Outside(Release):
+    """How many records lie outside of bounds that were found."""
+
+    def __init__(self, name, share_of):
+        self.name, self._share_of = name, share_of
 
     def share(self, plan):
-        return share_of_outside(plan.request)
+        return self._share_of(plan.request)
 
     def units(self, plan, n_samples):
         n_normalizer = plan.request.budget.n
         event = plan.part_of(self.name)
         return CountUnits(event, n_classes=2, n_samples=n_samples, n_normalizer=n_normalizer)
 
+    def found(self, plan, receipt, place, bounds, key):
+        """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
+        units = self.units(plan, place.n_samples)
+        oracle = OutsideOracle(receipt, units, place, bounds=bounds, key=self.key(key))
+        count = receipt.shown(oracle, units).release_outside()
+        return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
-OUTSIDE = Outside()
+
+OUTSIDE, FAR = Outside("outside", share_of_outside), Outside("far", share_of_far)
 
 
 def found_share_outside(plan, receipt, records, key):
@@ -78,11 +96,37 @@ def found_share_outside(plan, receipt, records, key):
     if with_target:
         center, half_width = request.target_center, request.target_half_width
         lo, hi = np.append(lo, center - half_width), np.append(hi, center + half_width)
-    place = records.unscaled(with_target)
-    units = OUTSIDE.units(plan, place.n_samples)
-    oracle = OutsideOracle(receipt, units, place, bounds=(lo, hi), key=OUTSIDE.key(key))
-    count = receipt.shown(oracle, units).release_outside()
-    return count / request.budget.n, units.noise_std / request.budget.n
+    return OUTSIDE.found(plan, receipt, records.unscaled(with_target), (lo, hi), key)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A share of records that are far, its noise, and columns that were narrowed nevertheless.
+
+    The column that was narrowed most comes first.
+    """
+
+    share: float = 0.0
+    noise_std: float = 0.0
+    columns: tuple | np.ndarray = ()
+
+    def warn(self, names):
+        """Warn of many far records; after the fit, by released numbers alone."""
+        if not (len(self.columns) and are_many(self.share, self.noise_std, _MANY)):
+            return
+        named = ", ".join(str(k) if names is None else repr(names[k]) for k in self.columns[:3])
+        others = f" and {len(self.columns) - 3} others" if len(self.columns) > 3 else ""
+        warn(
+            f"by a noisy count {self.share:.0%} of the records lie twice as far out as the bounds "
+            f"that were found for some feature (feature_bounds_), and features {named}{others} are "
+            "cut to such bounds: coefficients are those of cut records. To keep the tails, state "
+            "feature_scale beside feature_bounds, or transform the features by a public function "
+            "such as a logarithm",
+            UnknownScaleWarning,
+        )
+
+
+NOTHING_CUT = Cut()
 
 
 def are_few(share, noise_std, n_records):
@@ -90,9 +134,14 @@ def are_few(share, noise_std, n_records):
     return share + _DOUBT * noise_std <= FEW / math.sqrt(n_records)
 
 
+def are_many(share, noise_std, least):
+    """Whether the count is sure of more than this share."""
+    return share - _DOUBT * noise_std > least
+
+
 def warn_of_cut(request, share, noise_std):
     """Warn of many records outside of found bounds; after the fit, by released numbers alone."""
-    if share - _DOUBT * noise_std <= _MANY:
+    if not are_many(share, noise_std, _MANY):
         return
     names = ["feature_bounds"] * bool(request.scales.n_choices)
     names += ["target_bounds"] * bool(request.target_search.n_choices)

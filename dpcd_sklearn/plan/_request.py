@@ -13,7 +13,7 @@ from ..utils._stated import Stated
 from ._inference import share_for_inference
 from ._label_prior import counts_share
 from ._margin_length import length_share
-from ._records_outside import share_of_outside
+from ._records_outside import share_of_far, share_of_outside
 from ._scales import NOTHING, ScaleSearch, wanted_scales
 from ._smoothness import smoothness_share
 from ._solver import Solver
@@ -267,7 +267,7 @@ class Request:
     def share_left(self):
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
-        beside += self.smoothness_share + share_of_outside(self)
+        beside += self.smoothness_share + share_of_outside(self) + share_of_far(self)
         return 1 - beside - self.counts_share - self.mean_share - self.length_share
 
     @cached_property

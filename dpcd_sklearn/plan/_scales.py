@@ -10,6 +10,7 @@ from ..privacy.accounting._calibration import choices_event
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
+from ._records_outside import FAR, NOTHING_CUT, Cut, are_many
 from ._release import Release
 from ._scale_choices import (
     AMPLE_EVIDENCE,
@@ -42,6 +43,11 @@ _INFERENCE_ROOM = 2.0
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
+# A record of a regression is far if it lies so many found half-widths from some column's centre.
+# Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
+# what tells most of slopes, so columns keep stated bounds where signal permits: where the found
+# half-width over the stated one is above so large a number over the signal, to such a power.
+_REACH_OF_FAR, _MOST_FAR, _WORTH, _POWER = 2.0, 0.005, 130.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,11 @@ class ScaleSearch:
     tail: Fraction = TAIL
     room: float = 1.0
     zooms: int = 0
+
+    @property
+    def is_within(self):
+        """Whether columns are looked for within stated bounds."""
+        return self.features in _WITHIN
 
 
 NOTHING = ScaleSearch()
@@ -207,6 +218,23 @@ def _within_limits(half_width, request):
     return np.clip(half_width, _NARROWEST, _WIDEST)
 
 
+def _unless_many_are_far(plan, receipt, place, key, center, half_width):
+    """Scales within stated bounds: what was found, or what is stated where too many are far.
+
+    With them come the share of records that are far, and the columns that are cut nevertheless.
+    """
+    lo, hi = stated_bounds(plan.request)
+    reach = _REACH_OF_FAR * half_width
+    within = np.maximum(center - reach, lo), np.minimum(center + reach, hi)
+    share, noise_std = FAR.found(plan, receipt, place, within, key)
+    if not are_many(share, noise_std, _MOST_FAR):
+        return center, half_width, NOTHING_CUT
+    stated = hi / 2 - lo / 2
+    keeps = half_width > (_WORTH / signal_at_most(plan.request)) ** _POWER * stated
+    cut = Cut(share, noise_std, np.argsort(half_width / stated)[: np.count_nonzero(~keeps)])
+    return np.where(keeps, lo / 2 + hi / 2, center), np.where(keeps, 2 * stated, half_width), cut
+
+
 def found_scales(plan, receipt, place, key):
     """Carry out the search of a plan.
 
@@ -222,18 +250,22 @@ def found_scales(plan, receipt, place, key):
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
-    features, row_norm, evidence = None, None, plan.request.budget.n * search.eta
+    features, row_norm, cut = None, None, NOTHING_CUT
+    evidence = plan.request.budget.n * search.eta
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
     elif search.features is not None:
-        if search.features in _WITHIN:
+        if search.is_within:
             bounds = stated_bounds(plan.request)
             center, half_width = find_scales_within(oracle, search.features, *bounds)
+            if plan.part_of(FAR.name) is not None:
+                found = center, half_width
+                center, half_width, cut = _unless_many_are_far(plan, receipt, place, key, *found)
         else:
             center, half_width = find_scales(
                 oracle, "features", search.features, evidence, tail=search.tail, zooms=search.zooms
             )
             half_width = _within_limits(search.room * half_width, plan.request)
         features = center - half_width, center + half_width
-    return FoundScales(features, row_norm)
+    return FoundScales(features, row_norm, cut=cut)
