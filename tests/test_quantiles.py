@@ -172,9 +172,11 @@ def test_edges_that_divide_nothing_are_refused(hi):
 # --- sensitivity --------------------------------------------------------------------------------
 
 
+ZEROS = "counted", "apart", "left out"
 SCORES = {
     "cells": quantile_scores,
-    "octaves": functools.partial(quantile_scores, zero_apart=True),
+    "octaves": functools.partial(quantile_scores, zeros="apart"),
+    "octaves of others": functools.partial(quantile_scores, zeros="left out"),
     "intervals": lambda counts, quantile: interval_scores(around_centre(counts), quantile),
 }
 
@@ -222,7 +224,7 @@ def test_apart_from_zeros_a_cell_holds_the_quantile_of_the_others_if_zero_is_not
         x = rng.integers(0, 9, rng.integers(1, 60)) * (rng.random() < rng.random(1))
         others = x[x > 0]
         counts = np.bincount(x, minlength=9)[np.newaxis]
-        scores = quantile_scores(counts, quantile, zero_apart=True)[0]
+        scores = quantile_scores(counts, quantile, zeros="apart")[0]
         assert scores[0] == quantile_scores(counts, quantile)[0, 0]
         for cell in range(1, 9):
             wanted = quantile * len(others)
@@ -257,7 +259,7 @@ def choices(counts, quantile, eta, neighboring, size, prior=None, cells=None):
     return oracle.release_quantiles("features", [quantile], prior=prior, **cells)[0]
 
 
-def exact_law(counts, quantile, eta, neighboring, prior=1.0, zero_apart=False):
+def exact_law(counts, quantile, eta, neighboring, prior=1.0, zeros="counted"):
     """π exp(u/b) / Σ π exp(u/b), u in records, b = 2 s / η, π the prior."""
 
     def missing(counts):
@@ -265,8 +267,8 @@ def exact_law(counts, quantile, eta, neighboring, prior=1.0, zero_apart=False):
         wanted = float(quantile) * below[-1]
         return np.maximum(np.maximum(wanted - below[1:], below[:-1] - wanted), 0)
 
-    u = -missing(counts)
-    if zero_apart:
+    u = -missing([0, *counts[1:]] if zeros == "left out" else counts)
+    if zeros == "apart":
         too_many = counts[0] - float(quantile) * sum(counts)
         u[1:] = -np.maximum(missing([0, *counts[1:]]), too_many)[1:]
     q = float(quantile)
@@ -279,9 +281,10 @@ def exact_law(counts, quantile, eta, neighboring, prior=1.0, zero_apart=False):
 @pytest.mark.parametrize("eta", [0.1, 1.0])
 def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
     counts = [3, 0, 2, 7, 0, 1, 4]
-    for cells in ({"edges": (-1, 1)}, {}):  # octaves are counted without edges
+    octaves = {}, {"zeros": "left out"}  # they are counted without edges
+    for cells, zeros in zip(({"edges": (-1, 1)}, *octaves), ZEROS, strict=True):
         chosen = choices(counts, quantile, eta, neighboring, 100_000, cells=cells)
-        law = exact_law(counts, quantile, eta, neighboring, zero_apart=not cells)
+        law = exact_law(counts, quantile, eta, neighboring, zeros=zeros)
         found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
         assert found.pvalue > 1e-9
     counts = around_centre(np.array([counts]))

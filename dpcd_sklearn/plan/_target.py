@@ -18,7 +18,7 @@ import numpy as np
 
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
 from ..privacy.sums._counts import LOWEST
-from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells, find_sizes
+from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
 from ._scales import FAR_TAILS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
@@ -51,6 +51,9 @@ _LEAST_WIDTH, _FARTHEST = 1e-290, 1e300
 # no record reaches. So did odds that rose up to half the size of numbers: for targets hundreds of
 # widths from zero R² fell below -1 in 3 to 12 of 80 fits. And how many octaves lie beyond a size.
 _MOST_AWAY, _OUTWARDS = 16.0, 5
+# Octaves of numbers other than zero are chosen between, or none of them if they are few: the odds
+# of that one, which their number speaks against.
+_OF_OTHERS = np.append(math.exp(4), PRIOR[1:])
 
 
 @dataclass(frozen=True)
@@ -195,11 +198,14 @@ def find_target(oracle, search, *, centred):
     if not centred:
         half_width = _size(oracle, search.size_tail)
         return -half_width, half_width
-    zero, size = find_sizes(oracle, "target")
+    (octave,) = oracle.release_quantiles("target", [MEDIAN], prior=_OF_OTHERS, zeros="left out")
+    zero = octave == 0
+    size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
     first, last, times = -REACH * size, REACH * size, 1 + search.zooms
     middle, width = find_cells(oracle, "target", first, last, times, LINEAR_PRIOR)
-    middle = np.where(zero, 0.0, middle)
     width = np.maximum(width, np.abs(middle) * 2.0**-40)
+    at_zero = zero | (np.abs(middle) <= width)
+    middle, width = np.where(at_zero, 0.0, middle), np.where(at_zero, size, width)
     half_width = np.empty_like(size)
     if (~zero).any():
         n_inner = math.ceil(math.log2((size / width)[~zero].max()))
@@ -254,6 +260,6 @@ def find_target_within(oracle, search, lo, hi, most):
 def _size(oracle, tail, columns=None):
     """A half-width from the octave that holds a quantile of |y|, zeros among them."""
     (octave,) = oracle.release_quantiles(
-        "target", [tail], prior=PRIOR, columns=columns, zero_apart=False
+        "target", [tail], prior=PRIOR, columns=columns, zeros="counted"
     )
     return _TAILS[tail] * np.where(octave == 0, 1.0, np.ldexp(1.0, octave + LOWEST))

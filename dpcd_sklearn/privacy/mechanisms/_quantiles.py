@@ -44,29 +44,32 @@ def score_sensitivity(quantile, neighboring):
     return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
 
 
-def quantile_scores(counts, quantile, *, zero_apart=False):
+def quantile_scores(counts, quantile, *, zeros="counted"):
     """d times the score of each cell, for the quantile a/d.
 
     Parameters
     ----------
     counts : int64 ndarray of shape (n_columns, n_cells)
     quantile : Fraction in (0, 1)
-    zero_apart : bool, default=False
-        Whether the first cell holds the quantile if its records are enough for it, and another one
-        if it holds that of all other records and the first cell's are too few.
+    zeros : {"counted", "apart", "left out"}, default="counted"
+        Records of the first cell. If they are apart, it holds the quantile if they are enough for
+        it, and another cell if it holds that of all others and they are too few. If they are left
+        out, the quantile is that of the others.
 
     Returns
     -------
     scores : int64 ndarray of shape (n_columns, n_cells)
     """
     a, d = quantile.numerator, quantile.denominator
+    if zeros == "left out":
+        counts = np.pad(counts[:, 1:], [(0, 0), (1, 0)])
     below_end = np.cumsum(counts, axis=1)
     n, below_start = below_end[:, -1:], below_end - counts
     missing = np.maximum(a * n - d * below_end, d * below_start - a * n)
-    if zero_apart:
-        zeros = counts[:, :1]
-        others, too_many = n - zeros, d * zeros - a * n
-        of_others = a * others - d * (below_end - zeros), d * (below_start - zeros) - a * others
+    if zeros == "apart":
+        first = counts[:, :1]
+        others, too_many = n - first, d * first - a * n
+        of_others = a * others - d * (below_end - first), d * (below_start - first) - a * others
         missing[:, 1:] = np.maximum(np.maximum(*of_others), too_many)[:, 1:]
     return -np.clip(missing, 0, d * _DEEPEST)
 
@@ -145,7 +148,7 @@ class QuantileChoices:
     eta : float or None
         Bounded range of each choice; None chooses without noise.
     prior : float64 ndarray of shape (n_cells,), or None
-    zero_apart : bool
+    zeros : str
         As of `quantile_scores`.
     intervals : bool
         Whether scores are `interval_scores`.
@@ -155,7 +158,7 @@ class QuantileChoices:
     neighboring: str
     eta: float | None
     prior: np.ndarray | None
-    zero_apart: bool = False
+    zeros: str = "counted"
     intervals: bool = False
 
     def release(self, exact, noise):
@@ -165,7 +168,7 @@ class QuantileChoices:
         """Those of all cells, in 1/d for the quantile a/d."""
         if self.intervals:
             return interval_scores(counts, quantile)
-        return quantile_scores(counts, quantile, zero_apart=self.zero_apart)
+        return quantile_scores(counts, quantile, zeros=self.zeros)
 
     def _chosen(self, counts, quantile, noise):
         scores = self.scores(counts, quantile)
@@ -236,7 +239,7 @@ class QuantileOracle(CountingOracle):
         around=None,
         intervals=False,
         columns=None,
-        zero_apart=True,
+        zeros="apart",
         **cells,
     ):
         """The cells that hold the quantiles, nearly: a choice for each quantile and column.
@@ -255,8 +258,8 @@ class QuantileOracle(CountingOracle):
             Whether intervals around the centre are chosen between, as in `interval_scores`.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
-        zero_apart : bool, default=True
-            Whether octaves are of numbers other than zero, unless the quantile is zero.
+        zeros : {"apart", "left out", "counted"}, default="apart"
+            Of octaves, as in `quantile_scores`; in other cells they are counted.
         **cells
             As in `Place.counts`; public, or released before.
 
@@ -286,6 +289,7 @@ class QuantileOracle(CountingOracle):
             cells = {"around": around, "n_rings": 0 if intervals else n_rings}
         question = CellCounts(of, columns=columns, **cells)
         relation, eta = self._units.event.neighboring, self._units.eta
-        apart = zero_apart and around is None and question.edges is None
-        choices = QuantileChoices(tuple(quantiles), relation, eta, prior, apart, intervals)
+        octaves = around is None and question.edges is None
+        kind = zeros if octaves else "counted", intervals
+        choices = QuantileChoices(tuple(quantiles), relation, eta, prior, *kind)
         return self._source.release(self._place, question, choices)
