@@ -221,8 +221,9 @@ def found_scales(plan, receipt, place, key):
         Reproducible noise; that of the updates is another one.
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
-    features, row_norm, evidence = None, None, plan.request.budget.n * search.eta
+    n, key = plan.request.budget.n, SCALES.key(key)
+    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=key, n_public=n), units)
+    features, row_norm, evidence = None, None, n * search.eta
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
