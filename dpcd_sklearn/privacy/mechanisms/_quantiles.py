@@ -38,6 +38,7 @@ _HALF = N_REACHES // 2
 # The evidence that a sample leaves to choices, and to each side of a quantile: n times the range η,
 # times the share of records on that side. And how many records it has at least.
 _AMPLE_EVIDENCE, _EVIDENCE_BEYOND, _LEAST_SAMPLE = 640.0, 32.0, 2**14
+_MOST_CELLS = 2**25  # of a sample, which is copied
 # Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
 REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
 # How many times a unit may double until half octaves end: the last cell holds all that is beyond.
@@ -316,6 +317,8 @@ class QuantileOracle(CountingOracle):
         if of == "target" or not self._place.samples_rows or self._units.noiseless:
             return self._place
         halvings = sampled_halvings(self._n_public, self._units.eta, quantiles)
+        if (self._n_public * self._place.n_features) >> halvings > _MOST_CELLS:
+            return self._place
         if halvings and halvings not in self._samples:
             rows = self._source.sample(self._place.n_samples, halvings)
             self._samples[halvings] = self._place.of_rows(rows)

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ._counts import count_cells, count_norms, count_outside
 from ._dense_sums import DenseSums
@@ -36,7 +35,7 @@ class LocalPlace(Place):
         self.n_samples, self.n_features = X.shape
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
-        self.samples_rows = not issparse(X)
+        self.samples_rows = isinstance(X, np.ndarray)
 
     def of_rows(self, rows):
         """The place of a copy of these rows' features alone."""
