@@ -96,6 +96,19 @@ def test_every_block_of_the_stream_follows_the_one_before(global_random_seed):
     assert stream == expected
 
 
+@pytest.mark.parametrize("halvings", [1, 3, 7])
+def test_a_row_is_sampled_where_so_many_words_have_its_bit(halvings):
+    key, size = key_of(0, f"sample {halvings}"), 100_003
+    words = np.array(NoiseSource(key).words(-(-size // 64) * halvings), dtype=np.uint64)
+    kept = np.bitwise_and.reduce(words.reshape(-1, halvings), axis=1)
+    rows = [i for i in range(size) if int(kept[i // 64]) >> i % 64 & 1]
+    found = NoiseSource(key).sample(size, halvings)
+    np.testing.assert_array_equal(found, rows)
+    rate = 2.0**-halvings
+    assert abs(len(found) - size * rate) < 6 * (size * rate * (1 - rate)) ** 0.5
+    assert NoiseSource(key).sample(0, halvings).size == 0
+
+
 DIGEST = """
 import hashlib
 from dpcd_sklearn.privacy.noise._noise import USES_AVX2, NoiseSource

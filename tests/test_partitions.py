@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.base import clone
 from tables import table
 
@@ -20,7 +20,8 @@ from dpcd_sklearn import (
 from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._public_bits import public_bits
-from dpcd_sklearn.privacy.sums import Dialogue
+from dpcd_sklearn.privacy.mechanisms import _quantiles
+from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -101,6 +102,21 @@ def test_the_bits_of_one_place(name):
     assert_same_bits(local, parted)
     if "inference" in name:
         np.testing.assert_array_equal(local.coef_cov_, parted.coef_cov_)
+
+
+@table("layout", [np.asarray, np.asfortranarray, csr_array])
+def test_a_sample_that_is_counted_has_the_same_rows(layout, monkeypatch):
+    model, sampled = DPRidgeSkGD(max_iter=3, **SEEDED), []
+    of_rows = LocalPlace.of_rows
+    for least in "_LEAST_SAMPLE", "_AMPLE_EVIDENCE", "_EVIDENCE_BEYOND":
+        monkeypatch.setattr(_quantiles, least, 5.0)
+    monkeypatch.setattr(
+        LocalPlace, "of_rows", lambda self, rows: sampled.append(rows) or of_rows(self, rows)
+    )
+    local = clone(model).fit(layout(X), Y)
+    parted = fit_partitions(clone(model), run_on(CUTS["uneven"], layout(X), Y))
+    assert_same_bits(local, parted)
+    assert (len(sampled) == 0) == issparse(layout(X))
 
 
 @table("weights", [None, WEIGHTS])

@@ -22,6 +22,7 @@ from dpcd_sklearn.privacy.mechanisms._quantiles import (
     quantile_scores,
     score_sensitivity,
 )
+from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace, Place, _counts
 
 MEDIAN, LOWER, UPPER = Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)
@@ -424,6 +425,44 @@ def test_without_noise_scales_are_those_of_the_quartiles_to_a_cell(center, width
     middle, half_width = scales_without_noise(X, "octaves")
     assert middle[0] == 0
     assert 1 < half_width[0] / (2 * np.median(np.abs(X))) <= 2
+
+
+SAMPLED = {
+    "C": (np.ascontiguousarray, True),
+    "F": (np.asfortranarray, True),
+    "rows of a larger one": (lambda X: np.repeat(X, 2, axis=0)[::2], True),
+    "CSR": (sparse.csr_array, False),
+}
+
+
+@pytest.mark.parametrize("layout", SAMPLED)
+def test_choices_with_ample_evidence_count_the_rows_that_coins_draw(layout, monkeypatch):
+    make, is_sampled = SAMPLED[layout]
+    X = np.random.default_rng(0).normal(size=(2**18, 3))
+    event, place, key = FitEvent((SelectionEvent(0.1, 9),)), LocalPlace(make(X)), bytes(32)
+    seen, counts = [], LocalPlace.counts
+    monkeypatch.setattr(
+        LocalPlace, "counts", lambda *of, **cells: seen.append(counts(*of, **cells)) or seen[-1]
+    )
+    receipt, units = charge(None, event), QuantileUnits(event)
+    oracle = QuantileOracle(receipt, units, place, key=key, n_public=2**18)
+    for _ in range(2):  # of one sample
+        oracle.release_quantiles("features", [MEDIAN])
+    oracle.release_quantiles("features", [Fraction(9999, 10000)])  # of all
+    rows = NoiseSource(key).sample(2**18, 4) if is_sampled else slice(None)
+    for found, expected in zip(seen, (X[rows], X[rows], X), strict=True):
+        np.testing.assert_array_equal(found, octaves_twin(expected))
+
+
+def test_a_sample_leaves_ample_evidence_and_follows_public_numbers_alone():
+    halvings = _quantiles.sampled_halvings
+    for n, eta, share in itertools.product(10 ** np.arange(9), 10.0 ** np.arange(-5, 2), (2, 20)):
+        for quantile in Fraction(1, share), 1 - Fraction(1, share):
+            k = halvings(n, eta, [MEDIAN, quantile])
+            left = n / 2**k
+            assert k != 1 and (k == 0 or (left >= 2**14 and left * eta >= max(640, 32 * share)))
+            assert left < 2**16 or left * eta < 4 * max(640, 32 * share)
+    assert halvings(0, 1.0, [MEDIAN]) == 0  # where no public number is given
 
 
 def test_columns_that_are_asked_about_are_those_that_are_paid_for():

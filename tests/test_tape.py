@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tables import table
-from tape_cases import CASES, Searched, check_paid, planned
+from tape_cases import ADD_REMOVE, CASES, Case, Searched, check_paid, estimator, planned
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.linear_model import _classification
@@ -30,11 +30,12 @@ from dpcd_sklearn.preprocessing import (
     DPStandardScaler,
 )
 from dpcd_sklearn.privacy.accounting import GaussianEvent, TuningEvent
+from dpcd_sklearn.privacy.mechanisms import _quantiles
 from dpcd_sklearn.privacy.mechanisms._curvature import MomentSums
 from dpcd_sklearn.privacy.mechanisms._quantiles import CellCounts
 from dpcd_sklearn.privacy.mechanisms._questions import Source
 from dpcd_sklearn.privacy.mechanisms._scores import ScoreSums
-from dpcd_sklearn.privacy.sums import _place
+from dpcd_sklearn.privacy.sums import LocalPlace, _place
 from dpcd_sklearn.testing import LeakError, Recording, replay, unpaid
 from dpcd_sklearn.utils import _cells
 
@@ -388,6 +389,28 @@ def test_a_mutant_is_caught(name, monkeypatch):
     assert not found(case)
     put_in(monkeypatch, *fault)
     assert found(case)
+
+
+SAMPLES = {
+    "coins": None,
+    "every other row": lambda of_rows, self, rows: of_rows(self, np.arange(self.n_samples)[::2]),
+    "rows by all records": lambda of_rows, self, rows: of_rows(
+        self, np.arange(self.n_samples)[int(self._arrays[0].max()) % 2 :: 2]
+    ),
+}
+
+
+@table("fault", list(SAMPLES))
+def test_rows_that_are_counted_are_drawn_by_coins_alone(fault, monkeypatch):
+    for least in "_LEAST_SAMPLE", "_AMPLE_EVIDENCE", "_EVIDENCE_BEYOND":
+        monkeypatch.setattr(_quantiles, least, 2.0)
+    if SAMPLES[fault] is not None:
+        put_in(monkeypatch, LocalPlace, "of_rows", SAMPLES[fault])
+    removing = estimator(DPLinearRegressor, epsilon=60.0, max_iter=7, **ADD_REMOVE)
+    monkeypatch.setitem(CASES, "sampled", Case(removing, CASES[LARGE].records))
+    assert (found(LARGE) or found("sampled")) == (SAMPLES[fault] is not None)
+    monkeypatch.undo()
+    assert not found(LARGE)
 
 
 def test_a_search_that_counts_its_runs_is_caught(monkeypatch):

@@ -50,6 +50,20 @@ class PartitionFacts(NamedTuple):
         return None if alike and np.array_equal(self.labels, other.labels) else "labels"
 
 
+def rows_of(question):
+    """The rows that a question is about, as of Part; None is all."""
+    name, *arguments = question
+    if name == "sums":
+        return arguments[0].rows
+    return arguments[-1]["rows"] if name == "counts" else None
+
+
+def with_rows(question, rows):
+    """The same question about these rows."""
+    name, *arguments, last = question
+    return name, *arguments, last._replace(rows=rows) if name == "sums" else last | {"rows": rows}
+
+
 class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
@@ -166,10 +180,8 @@ class Partition:
                 if place_of.classes is not None:
                     self._reader.classes_ = place_of.classes
                 self._part = Part(place_of.open(self._records, self._number))
-            name, *arguments = question
-            if name == "sums" and arguments[0].rows is not None:
-                rows = arguments[0].rows[self._number]
-                question = name, arguments[0]._replace(rows=rows)
+            if (rows := rows_of(question)) is not None:
+                question = with_rows(question, rows[self._number])
             return self._part.answer(opening, changes, question)
 
     def __reduce__(self):

@@ -15,7 +15,7 @@ from ..linear_model._records_by_person import refuse_nobody
 from ..linear_model._records_in_memory import RecordsOfAFit
 from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
-from ._partition import PlaceOf
+from ._partition import PlaceOf, rows_of, with_rows
 from ._public_bits import public_bits
 
 
@@ -188,20 +188,20 @@ class PartitionedRecords(RecordsOfAFit):
         n_targets = self.n_outputs if self._classes is None else 1
         shape = self.shape if place_of.along is None else (self.shape[0], 1)
         self._places.append(RemotePlace(ask, *shape, n_targets, self._by_id))
+        self._places[-1].samples_rows = not (self.sparse or self._by_id)
         return self._places[-1]
 
 
 def _in_parts(question, numbers, sizes):
     """A question of some rows, with those of each partition by its number."""
-    name, *arguments = question
-    if name != "sums" or arguments[0].rows is None:
+    rows = rows_of(question)
+    if rows is None:
         return question
     ends = np.cumsum(sizes)
-    rows = arguments[0].rows
     cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
     starts = ends - sizes
     own = {n: cut - start for n, cut, start in zip(numbers, cuts, starts, strict=True)}
-    return name, arguments[0]._replace(rows=own)
+    return with_rows(question, own)
 
 
 class _Scaled:

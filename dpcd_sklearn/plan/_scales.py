@@ -249,9 +249,9 @@ def found_scales(plan, receipt, place, key):
         Reproducible noise; that of the updates is another one.
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=SCALES.key(key)), units)
-    features, row_norm, cut = None, None, NOTHING_CUT
-    evidence = plan.request.budget.n * search.eta
+    n, own_key = plan.request.budget.n, SCALES.key(key)
+    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=own_key, n_public=n), units)
+    features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))

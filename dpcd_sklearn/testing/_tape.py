@@ -111,6 +111,10 @@ class Recording(ReproducibleNoise):
         self.rates.append(threshold / 2.0**64)
         return np.flatnonzero(self.words("batch", n_samples) < np.uint64(threshold))
 
+    def sample(self, n_rows: int, halvings: int) -> np.ndarray:
+        """Draw the rows that are counted: each with a probability of 2^-halvings."""
+        return np.flatnonzero(self.words("counted", n_rows) < np.uint64(2 ** (64 - halvings)))
+
     def events(self) -> Counter:
         """Count the releases as a privacy event does."""
         found, rates = Counter(), iter(self.rates)

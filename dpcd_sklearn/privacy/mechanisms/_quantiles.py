@@ -12,7 +12,10 @@
     of the fullest cell. One that leaves out all but one of the points that records lie on holds no
     spread record, however many lie on this point. The last interval stands for everything, and
     holds every quantile.
-(e) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+(e) Where many records give far more evidence than choices need, a secret sample of them is counted.
+    Each record is in it by a coin of its own, whose probability is public. A release is at least as
+    private as that of all records, and is charged as that one: no amplification is claimed.
+(f) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
 import math
@@ -32,6 +35,10 @@ _DEEPEST = 2**36
 _LONGEST_ODDS = 16.0
 LEAST_RANGE, MOST_RANGE = 2.0**-26, 2.0**10
 _HALF = N_REACHES // 2
+# The evidence that a sample leaves to choices, and to each side of a quantile: n times the range η,
+# times the share of records on that side. And how many records it has at least.
+_AMPLE_EVIDENCE, _EVIDENCE_BEYOND, _LEAST_SAMPLE = 640.0, 32.0, 2**14
+_MOST_CELLS = 2**25  # of a sample, which is copied
 # Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
 REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
 # How many times a unit may double until half octaves end: the last cell holds all that is beyond.
@@ -42,6 +49,14 @@ def score_sensitivity(quantile, neighboring):
     """By how much one record moves a score, in 1/d for the quantile a/d: an integer."""
     a, d = quantile.numerator, quantile.denominator
     return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+
+
+def sampled_halvings(n_public, eta, quantiles):
+    """How often the probability of a record to be counted is halved: from public numbers."""
+    share = min(min(quantile, 1 - quantile) for quantile in quantiles)
+    evidence = max(_AMPLE_EVIDENCE, _EVIDENCE_BEYOND / share)
+    halvings = int(math.log2(max(n_public / max(_LEAST_SAMPLE, evidence / eta), 1.0)))
+    return halvings if halvings > 1 else 0  # to copy a half takes as long as to count all
 
 
 def quantile_scores(counts, quantile, *, zeros="counted"):
@@ -223,11 +238,18 @@ class QuantileUnits(Units):
 
 
 class QuantileOracle(CountingOracle):
-    """Releases quantiles of records, no more of them than are paid for by QuantileUnits."""
+    """Releases quantiles of records, no more of them than are paid for by QuantileUnits.
 
-    def __init__(self, receipt, units, place, *, key=None):
+    Parameters
+    ----------
+    receipt, units, place, key : as of CountingOracle
+    n_public : int, default=0
+        Public number of records; where it is ample, a sample of features is counted.
+    """
+
+    def __init__(self, receipt, units, place, *, key=None, n_public=0):
         super().__init__(receipt, units, key=key)
-        self._place = place
+        self._place, self._n_public, self._samples = place, n_public, {}
         self._left = {"quantiles": math.inf if units.noiseless else units.n_choices}
 
     def release_quantiles(
@@ -292,4 +314,16 @@ class QuantileOracle(CountingOracle):
         octaves = around is None and question.edges is None
         kind = zeros if octaves else "counted", intervals
         choices = QuantileChoices(tuple(quantiles), relation, eta, prior, *kind)
-        return self._source.release(self._place, question, choices)
+        return self._source.release(self._counted(of, quantiles), question, choices)
+
+    def _counted(self, of, quantiles):
+        """The place of the records that are counted: all, or a sample for all choices alike."""
+        if of == "target" or not self._place.samples_rows or self._units.noiseless:
+            return self._place
+        halvings = sampled_halvings(self._n_public, self._units.eta, quantiles)
+        if (self._n_public * self._place.n_features) >> halvings > _MOST_CELLS:
+            return self._place
+        if halvings and halvings not in self._samples:
+            rows = self._source.sample(self._place.n_samples, halvings)
+            self._samples[halvings] = self._place.of_rows(rows)
+        return self._samples[halvings] if halvings else self._place

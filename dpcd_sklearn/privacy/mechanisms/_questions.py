@@ -139,6 +139,10 @@ class Source:
         """The released answer to a question that a receipt was redeemed for."""
         return mechanism.release(question.answer(place), self._noise)
 
+    def sample(self, n_rows, halvings):
+        """Numbers of rows, each drawn by a secret coin of its own, of probability 2^-halvings."""
+        return self._noise.sample(n_rows, halvings)
+
     def __reduce__(self):
         raise TypeError("a source of noise is never copied or pickled")
 

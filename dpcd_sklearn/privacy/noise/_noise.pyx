@@ -230,6 +230,23 @@ cdef class NoiseSource:
         """A list of `size` words of 64 bits."""
         return [self.word() for _ in range(size)]
 
+    def sample(self, Py_ssize_t size, int halvings):
+        """Which of `size` rows are in a sample, each with a probability of 2^-halvings of its own.
+
+        A bit that is set in so many words in turn decides on a row, so a word serves 64 rows.
+        """
+        import numpy as np
+
+        out = np.empty((size + 63) // 64, dtype=np.uint64)
+        cdef uint64_t[::1] view = out
+        cdef Py_ssize_t i
+        cdef int _k
+        for i in range(view.shape[0]):
+            view[i] = self.word()
+            for _k in range(halvings - 1):
+                view[i] &= self.word()
+        return np.flatnonzero(np.unpackbits(out.view(np.uint8), bitorder="little")[:size])
+
     def gaussians(self, Py_ssize_t size, int bits):
         """`size` draws of floor(2^bits N) as an int64 array; 0 <= bits <= 48."""
         import numpy as np

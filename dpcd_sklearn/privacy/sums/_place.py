@@ -35,6 +35,13 @@ class LocalPlace(Place):
         self.n_samples, self.n_features = X.shape
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
+        self.samples_rows = isinstance(X, np.ndarray)
+
+    def of_rows(self, rows):
+        """The place of a copy of these rows' features alone."""
+        X = self._arrays[0]
+        X = X.T[:, rows].T if X.flags.f_contiguous else X[rows]
+        return LocalPlace(X, n_threads=self._n_threads)
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         records = Records(*self._arrays, n_threads=self._n_threads)

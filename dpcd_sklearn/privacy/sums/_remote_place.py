@@ -80,8 +80,11 @@ class Part:
         if name == "sums":
             opening = self._opening
             return answer(self._sums, *arguments, opening.n_coordinates, opening.n_outputs)
-        of, options = arguments[:-1], arguments[-1]
-        found = getattr(self._place if self._sums is None else self._sums, name)(*of, **options)
+        of, options = arguments[:-1], dict(arguments[-1])
+        asked = self._place if self._sums is None else self._sums
+        if (rows := options.pop("rows", None)) is not None:
+            asked = asked.of_rows(rows)
+        found = getattr(asked, name)(*of, **options)
         return np.array(found) if name == "image_grams" else found
 
     def __reduce__(self):
@@ -156,6 +159,8 @@ class RemotePlace(Place):
         Of all parts together.
     of_persons : bool, default=False
         Whether a part sums over persons, of whom n_samples is the number.
+    rows : intp ndarray, default=None
+        Which records of all parts are counted; None is all.
 
     Attributes
     ----------
@@ -163,9 +168,15 @@ class RemotePlace(Place):
         Those that were opened.
     """
 
-    def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False):
+    def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False, rows=None):
         self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
-        self.dialogues, self._ask, self._of_persons = [], ask, of_persons
+        self.dialogues, self._ask, self._of_persons, self._rows = [], ask, of_persons, rows
+
+    def of_rows(self, rows):
+        """The place of these rows, for counts."""
+        place = RemotePlace(self._ask, len(rows), self.n_features, rows=rows)
+        place.dialogues = self.dialogues
+        return place
 
     def _open(self, opening):
         self.dialogues.append(Dialogue(self._ask, opening))
@@ -185,7 +196,7 @@ class RemotePlace(Place):
         return RemoteCurvatureSums(self._open(opening), reads_short_rows=not self._of_persons)
 
     def counts(self, of, *, edges=None, around=None, divisor=None):
-        options = {"edges": edges, "around": around, "divisor": divisor}
+        options = {"edges": edges, "around": around, "divisor": divisor, "rows": self._rows}
         return self._open(_PLACE).ask("counts", of, options)
 
     def moments(self, *, centered):

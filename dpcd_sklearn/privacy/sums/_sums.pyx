@@ -40,6 +40,7 @@ cdef class Place:
     """Where records lie. Opening it reads them: only the holder of a redeemed receipt may."""
 
     n_targets = 1
+    samples_rows = False  # whether there are `of_rows`
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         """Sums at an iterate that starts at zero and moves by steps.
