@@ -17,7 +17,6 @@ from forks import forked
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import dpcd_sklearn
 from dpcd_sklearn.exceptions import BudgetExceededError
@@ -105,26 +104,6 @@ def test_copies_share_the_ledger(copier):
         with pytest.raises(BudgetExceededError):
             handle.charge(event)
         assert len(handle.entries()) == 3
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_thirteen_fits_of_a_grid_search_are_thirteen_entries(n_jobs):
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    X, y = np.ones((30, 2)), np.zeros(30)
-    model = make_pipeline(FunctionTransformer(), ChargingRegressor(accountant=accountant))
-    GridSearchCV(
-        model,
-        {"chargingregressor__alpha": [0.1, 1.0, 10.0, 100.0]},
-        cv=KFold(3),
-        n_jobs=n_jobs,
-        error_score="raise",
-    ).fit(X, y)
-    entries = accountant.entries()
-    assert len(entries) == 13
-    assert [entry.id for entry in entries] == list(range(1, 14))
-    assert sorted(entry.params["alpha"] for entry in entries)[::4] == [0.1, 1.0, 10.0, 100.0]
-    assert {"accountant", "random_state"}.isdisjoint(entries[0].params)
-    assert [entry.n_samples for entry in entries] == [20] * 12 + [30]
 
 
 def test_a_refused_fit_raises_out_of_a_parallel_search():

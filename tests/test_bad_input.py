@@ -208,6 +208,16 @@ TOGETHER = [
     (ALL, ADD_REMOVE, 'neighboring="add_remove" needs n_public'),
     (ALL, AUTO_DELTA, 'delta="auto".*not public under add_remove: state it'),
     (CLASSIFIERS, {"class_weight": {0: 1.0, 1: 2.0}}, "class_weight.*state classes too"),
+    *(
+        (CLASSIFIERS, {"classes": [0, 1], "class_weight": weight}, match)
+        for weight, match in (
+            ("balanced", "would count the labels"),
+            ({2: 1.0}, "must be among classes"),
+            ({0: "1"}, r"class_weight\[0\] must be a number"),
+            ({0: 0, 1: 0}, "positive for at least one class"),
+            *(({0: wrong}, r"class_weight\[0\] must be in") for wrong in (-1.0, NAN, INF)),
+        )
+    ),
     (GENERIC, {"solver": "sgd"} | BALL, "work as it stands: compgd$"),
     (GENERIC, {"solver": "frank-wolfe"} | BALL, "fit_intercept=False or penalize_intercept=True"),
     ([DPLinearClassifier], SEVERAL | {"solver": "compgd"}, OF_SEVERAL),
@@ -266,6 +276,9 @@ def test_a_rate_that_overflows_warns_of_nothing_before_it_is_refused(accountant,
 def test_what_does_not_go_together_says_what_does(accountant, data, estimators, params, match):
     for estimator in estimators:
         refuse(estimator(accountant=accountant, **params), *data, match=match)
+        if "class_weight" in params and "classes" in params:
+            with pytest.raises(NO_VALUE, match=match):
+                estimator(**params).planned_event(N_SAMPLES, N_FEATURES)
 
 
 @table("estimator", ALL)

@@ -31,12 +31,6 @@ Y = X @ [0.5, -0.3, 0.0, 0.1]
 LABELS = RNG.integers(3, size=120)
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def test_the_largest_coefficients_are_drawn_from_the_top():
     model = make_private_pipeline(BoundsScaler(), DPRidgeSkGD()).fit(X, Y)
     display = CoefficientDisplay.from_estimator(model, feature_names=list("abcd"), max_features=3)

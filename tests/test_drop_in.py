@@ -71,28 +71,6 @@ def test_a_label_outside_weighs_what_the_first_class_weighs():
     )
 
 
-@table(
-    ("weight", "match"),
-    [
-        ("balanced", "would count the labels"),
-        ({2: 1.0}, "must be among classes"),
-        ({0: -1.0}, r"class_weight\[0\] must be in"),
-        ({0: math.nan}, r"class_weight\[0\] must be in"),
-        ({0: INF}, r"class_weight\[0\] must be in"),
-        ({0: "1"}, r"class_weight\[0\] must be a number"),
-        ({0: 0, 1: 0}, "positive for at least one class"),
-    ],
-)
-def test_bad_class_weights_are_not_paid_for(weight, match):
-    accountant = PrivacyAccountant(5.0, 1e-3)
-    model = DPLogisticGCD(classes=[0, 1], class_weight=weight, accountant=accountant, **UNIT)
-    with pytest.raises((TypeError, ValueError), match=match):
-        model.fit(X, LABELS)
-    with pytest.raises((TypeError, ValueError), match=match):
-        model.planned_event(*X.shape)
-    assert accountant.entries() == []
-
-
 def test_class_weights_above_one_are_refused_with_what_to_write():
     """The dict that the message has gives the same model without noise, by the stated factor."""
     for model, name in (

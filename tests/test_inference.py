@@ -131,19 +131,6 @@ def test_without_noise_errors_are_those_of_the_sandwich():
     np.testing.assert_allclose(found.coef_cov_, classical, rtol=1e-3, atol=1e-6)
 
 
-def test_presets_without_noise_have_the_errors_of_the_sandwich():
-    X, y = records(np.random.default_rng(10))
-    ridge = DPRidgeSkGD(alpha=1e-9, inference=True, epsilon=np.inf).fit(X, y)
-    plain = fitted(X, y, epsilon=np.inf)
-    np.testing.assert_allclose(ridge.coef_cov_, plain.coef_cov_, rtol=1e-4, atol=1e-12)
-    lasso = DPLassoCD(alpha=0, inference=True, epsilon=np.inf).fit(X, y)
-    np.testing.assert_allclose(lasso.coef_cov_, plain.coef_cov_, rtol=1e-4, atol=1e-12)
-    labels = (y > 0).astype(int)
-    logistic = DPLogisticGCD(C=1e9, inference=True, epsilon=np.inf).fit(X, labels)
-    plain = DPLinearClassifier(**INFERENCE, epsilon=np.inf).fit(X, labels)
-    np.testing.assert_allclose(logistic.coef_std_, plain.coef_std_, rtol=1e-3)
-
-
 class LinearOracle:
     """Gradients H w - b in a geometry, with noise that is given."""
 

@@ -19,8 +19,8 @@ from unreleased import choices
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
-from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
-from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet, Rule
+from dpcd_sklearn.losses import SquaredLoss
+from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
@@ -238,39 +238,6 @@ def oracle_of(X, y, event, M, *, lazy, clip=1.0, loss=None, key=None):
         lazy=lazy,
         key=key,
     )
-
-
-N = 30
-M, CLIP = np.array([1.0, 4.0, 0.5, 1.0]), 3.0
-X, Y = np.tile([0.4, -0.9, 0.2], (N, 1)), np.ones(N)
-G = np.array([-0.2, 0.45, -0.1, -0.5])  # at zero: the logistic derivative is -1/2
-
-
-@pytest.mark.parametrize("lazy", [True, False])
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("rule", [Rule.GS_S, Rule.GS_R, Rule.GS_Q])
-def test_a_fit_chooses_by_the_scores_of_its_rule(rule, size, lazy):
-    # with little noise in the partial derivatives a step is taken just when the sign is right
-    eta, penalty, draws = 0.4, ElasticNet(0.05, 0.3), 6000
-    event = FitEvent((SelectionEvent(eta, size), GaussianEvent(1e-5, size)), "replace_one")
-    problem = Problem(penalty, M, 3, 1, rule=rule, n_chosen=size)
-    s = 2 * CLIP / math.sqrt(M.sum()) / N
-    scores = [
-        (penalty if j < 3 else ElasticNet()).greedy_score(rule, 0.0, G[j], M[j], d) * eta / (2 * s)
-        for j, d in itertools.product(range(4), (-1, 1))
-    ]
-    law, shown = {}, {}
-    for order, probability in law_of_orders(scores, size).items():
-        moved = tuple(sorted(c // 2 for c in order if (c % 2 * 2 - 1) == -np.sign(G[c // 2])))
-        law[moved] = law.get(moved, 0.0) + probability
-    for i in range(draws):
-        key = i.to_bytes(32, "little")
-        oracle = oracle_of(X, Y, event, M, lazy=lazy, clip=CLIP, loss=LogisticLoss(), key=key)
-        moved = tuple(np.flatnonzero(_gcd.solve(oracle, problem).coef).tolist())
-        shown[moved] = shown.get(moved, 0) + 1
-    index = {moved: i for i, moved in enumerate(law)}
-    drawn = np.repeat([index[m] for m in shown], list(shown.values()))[:, None]
-    assert fits(drawn, {(index[m],): q for m, q in law.items()})
 
 
 @table("n_chosen", [1, 3])

@@ -5,14 +5,8 @@ Which of them keep the guarantee stands in the user guide; tests/test_find_leaks
 
 import copy
 import math
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +25,6 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
     DPLinearClassifier,
@@ -188,43 +181,6 @@ def test_set_params_changes_the_ledger_of_what_is_fitted_next(data, accountant, 
 
 
 # --- fits that do not end -----------------------------------------------------------------------
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_a_fit_killed_after_its_charge_leaves_one_entry(tmp_path):
-    path = tmp_path / "ledger.db"
-    script = f"""
-        import os, signal
-        import numpy as np
-        from dpcd_sklearn import DPLassoCD, PrivacyAccountant
-        from dpcd_sklearn.solvers._choice import SOLVERS
-
-        def killed(*args):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        for solver in SOLVERS.values():
-            solver.planned_by.run = killed
-        accountant = PrivacyAccountant(10.0, 1e-3, path={str(path)!r})
-        DPLassoCD(accountant=accountant).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
-        print("still alive")
-    """
-    checkout = str(Path(dpcd_sklearn.__file__).parents[1])
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=os.environ | {"PYTHONPATH": checkout},
-    )
-    assert result.returncode == -signal.SIGKILL, result.stderr
-    assert result.stdout == ""
-    accountant = PrivacyAccountant.open(path)
-    (entry,) = accountant.entries()
-    assert entry.estimator == "DPLassoCD" and entry.n_samples == 6
-    assert accountant.spent().epsilon > 0
-    # and the ledger goes on
-    DPLassoCD(accountant=accountant).fit(np.eye(6), [0, 1, 0, 1, 0, 1])
-    assert len(accountant.entries()) == 2
 
 
 rng = np.random.default_rng(0)

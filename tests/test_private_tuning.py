@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tables import table
-from test_renyi_enumeration import any_pair
+from test_costs import any_pair
 
 from dpcd_sklearn.privacy.accounting import (
     Budget,

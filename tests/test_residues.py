@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from test_costs import any_pair, chosen_pair, pure_pair
 from test_private_tuning import curve, loss_of_pair
-from test_renyi_enumeration import any_pair, chosen_pair, pure_pair
 
 from dpcd_sklearn.privacy.accounting import (
     Budget,

@@ -261,9 +261,6 @@ def test_a_fit_reads_an_object_and_never_writes_to_it(kind, data):
     assert_array_equal(models[0].coef_, models[1].coef_)
 
 
-# ---- searches ------------------------------------------------------------------------------------
-
-
 # ---- samplings -----------------------------------------------------------------------------------
 
 

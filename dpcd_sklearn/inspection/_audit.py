@@ -198,7 +198,7 @@ def audit(
     >>> from dpcd_sklearn import DPRidgeSkGD
     >>> from dpcd_sklearn.inspection import audit
     >>> model = DPRidgeSkGD(epsilon=2.0, max_iter=3)
-    >>> result = audit(model, n_samples=500, n_features=2, confidence=1 - 1e-9)
+    >>> result = audit(model, n_samples=500, n_features=2, n_runs=100, confidence=1 - 1e-9)
     >>> result.contradicts, len(result.releases)  # choices for features, for the target; gradients
     (False, 3)
     """
