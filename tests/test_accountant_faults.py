@@ -142,6 +142,24 @@ def test_a_kill_anywhere_in_a_charge_leaves_the_entry_whole_or_absent(tmp_path):
     assert outcomes[0] == 0 and outcomes[-1] == 1 and len(outcomes) > 20
 
 
+def test_a_fit_killed_after_its_charge_leaves_one_entry(tmp_path, monkeypatch):
+    def killed(self, *args):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    accountant = PrivacyAccountant(10.0, 1e-3, path=tmp_path / "ledger.db")
+    model, records = DPLassoCD(accountant=accountant), (np.eye(6), [0, 1, 0, 1, 0, 1])
+    with monkeypatch.context() as in_the_child:
+        for solver in SOLVERS.values():
+            in_the_child.setattr(solver.planned_by, "run", killed)
+        wait = forked(lambda: model.fit(*records))
+    with pytest.raises(ChildDiedError):
+        wait()
+    (entry,) = accountant.entries()
+    assert entry.estimator == "DPLassoCD" and entry.n_samples == 6
+    model.fit(*records)  # the ledger goes on
+    assert len(accountant.entries()) == 2
+
+
 # ---- the disk -----------------------------------------------------------------------------------
 
 
