@@ -33,7 +33,7 @@ from dpcd_sklearn.utils import _warnings
 _warnings.said |= {
     "score", "second charge", "uncounted search", "large epsilon", "large delta"
 }  # fmt: skip
-_files._said_where = True
+_files._warned_of_place = True
 
 EXPLORES = os.environ.get("DPCD_EXPLORE", "0") not in ("", "0")
 

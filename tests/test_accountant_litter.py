@@ -213,14 +213,14 @@ def test_a_full_disk_is_named_by_the_path_that_was_asked_for(room, tmp_path, mon
 
 
 def test_a_ledger_without_a_path_says_once_where_it_lies_and_that_it_ends(monkeypatch, tmp_path):
-    monkeypatch.setattr(_files, "_said_where", False)
+    monkeypatch.setattr(_files, "_warned_of_place", False)
     with pytest.warns(UserWarning, match="ends with this process.*path='records.ledger'") as shown:
         accountant = PrivacyAccountant(1.0, 1e-6)
     assert accountant.path in str(shown[0].message) and shown[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PrivacyAccountant(1.0, 1e-6)
-        monkeypatch.setattr(_files, "_said_where", False)
+        monkeypatch.setattr(_files, "_warned_of_place", False)
         PrivacyAccountant(1.0, 1e-6, testing=True)
 
 

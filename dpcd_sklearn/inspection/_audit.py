@@ -12,7 +12,7 @@ from ..linear_model._private_linear_model import PrivateLinearModel
 from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
 from ..utils._public import check_real
-from ..utils._shown import Shown
+from ..utils._shown import Shown, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
 from ._release_claims import mu_shown
@@ -114,15 +114,7 @@ def table_of(releases):
         seen = (f"{one.error_upper:.3f}", f"{one.error_claimed:.3f}") if one.n_draws else ("", "")
         row = (one.kind, one.claim, f"{one.n_draws:,}", *seen)
         rows.append((*row, shown(one.power), noticed, one.verdict))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {0, 1, len(_HEADS) - 1}
-    return [
-        "  ".join(
-            text.ljust(width) if k in left else text.rjust(width)
-            for k, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return text_table(rows, left={0, 1, len(_HEADS) - 1})
 
 
 _N_SAMPLES, _N_FEATURES = 10_000, 10

@@ -32,11 +32,11 @@ from ..utils._warnings import silence
 from ._release_claims import game_of, lone_names, unused
 from ._release_tests import (
     REQUIRED_POWER,
+    GreedyChoiceTest,
     IsotropicLinearTest,
-    OfCells,
-    OfGreedyChoices,
-    OfNumbers,
-    OfRanking,
+    LinearTest,
+    QuantileTest,
+    RankingTest,
     counts_of,
     error_bound,
     power_of,
@@ -376,10 +376,10 @@ class _Contest:
 
     def _test(self, pair):
         if self._kind.method == "release_argmax":
-            return OfGreedyChoices(self._leader, self._kind, self._game.calls, pair)
+            return GreedyChoiceTest(self._leader, self._kind, self._game.calls, pair)
         if self._kind.method == "release_columns":
             lead = self._game.group * self._kind.release.eta / 2
-            return OfRanking(gaining(self._made_up.p), lead)
+            return RankingTest(gaining(self._made_up.p), lead)
         low = None
         if self._of_cells:
             pair = self._ties()[2:]
@@ -392,10 +392,10 @@ class _Contest:
         if low is None:
             raise ValueError("no noise is small enough for a test")
         if self._of_cells:
-            return OfCells(low[0])
+            return QuantileTest(low[0])
         if (method := self._kind.method) in _ALIKE_NOISE:
             return IsotropicLinearTest(low, *_ALIKE_NOISE[method])
-        return OfNumbers(low)
+        return LinearTest(low)
 
 
 def _claim_of(kind, count):

@@ -110,7 +110,7 @@ def numbers(answers):
     return np.concatenate(found)
 
 
-class OfNumbers(ReleaseTest):
+class LinearTest(ReleaseTest):
     """Along the difference of what next to no noise answers, over the variances."""
 
     def __init__(self, low):
@@ -132,7 +132,7 @@ class OfNumbers(ReleaseTest):
         return np.array([numbers(run) for run in runs]) @ self._weights
 
 
-class IsotropicLinearTest(OfNumbers):
+class IsotropicLinearTest(LinearTest):
     """Linear test for isotropic noise.
 
     Parameters
@@ -170,7 +170,7 @@ def counts_of(categories):
     return counts
 
 
-class OfRanking(ReleaseTest):
+class RankingTest(ReleaseTest):
     """The log likelihood ratio of columns drawn one after another, of which some gain in one set.
 
     Parameters
@@ -197,7 +197,7 @@ class OfRanking(ReleaseTest):
         return float(np.sum(keys[ranking] - np.log(rest.sum() - taken)))
 
 
-class OfCells(ReleaseTest):
+class QuantileTest(ReleaseTest):
     """How many choices are below the cells that hold the quantiles, less those above."""
 
     def __init__(self, low):
@@ -212,7 +212,7 @@ def _cells(run):
     return np.concatenate([np.ravel(answer) for answer in run]).astype(float)
 
 
-class OfGreedyChoices(ReleaseTest):
+class GreedyChoiceTest(ReleaseTest):
     """The log likelihood ratio: at the leader's iterates both data sets' scores are known."""
 
     def __init__(self, leader, kind, calls, pair):

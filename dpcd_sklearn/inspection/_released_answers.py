@@ -163,19 +163,19 @@ class Tape:
         self.events.append(event)
         if isinstance(mechanism, Oracle):
             return RecordingOracle(
-                mechanism, len(units.smoothness), _Stand(self, "RecordOracle", event)
+                mechanism, len(units.smoothness), _CallRecorder(self, "RecordOracle", event)
             )
         if isinstance(mechanism, IterateOracle):
             return RecordingIterateOracle(
                 mechanism,
                 units.n_outputs,
                 len(units.smoothness),
-                _Stand(self, "BatchOracle", event),
+                _CallRecorder(self, "BatchOracle", event),
             )
-        return _Heard(mechanism, _Stand(self, type(mechanism).__name__, event))
+        return _RecordingMechanism(mechanism, _CallRecorder(self, type(mechanism).__name__, event))
 
 
-class _Stand:
+class _CallRecorder:
     """The place of one mechanism in one run: which calls are drawn, and what is heard."""
 
     def __init__(self, tape, mechanism, event):
@@ -211,11 +211,11 @@ class _Stand:
         return heard
 
 
-class _Heard:
+class _RecordingMechanism:
     """Stands before a mechanism that is called from Python."""
 
     def __init__(self, mechanism, stand):
-        self._mechanism, self._stand = mechanism, stand
+        self._mechanism, self._calls = mechanism, stand
 
     def __getattr__(self, name):
         found = getattr(self._mechanism, name)
@@ -225,12 +225,12 @@ class _Heard:
         def release(*args, **options):
             if name == "release_quantiles":
                 return self._choose(found, *args, **options)
-            mine = found(*args, **options) if self._stand.draws(name) else None
+            mine = found(*args, **options) if self._calls.draws(name) else None
             asked = args if name in _WITHIN_BOUNDS else None
             paid = 2 if name == "release_moments" else 1
             if name == "release_columns":  # a choice each
                 paid = np.size(mine)
-            return self._stand.keep(name, mine, paid, asked)
+            return self._calls.keep(name, mine, paid, asked)
 
         return release
 
@@ -250,7 +250,7 @@ class _Heard:
         columns = prior.get("columns")
         if columns is not None and not np.any(columns):  # nothing is chosen, nor paid for
             return release(of, quantiles, **cells, **prior)
-        if self._stand.draws(name):
+        if self._calls.draws(name):
             mine = release(of, quantiles, **cells, **prior)
         asked = of, tuple(quantiles), cells
-        return self._stand.keep(name, mine, np.size(mine), asked)
+        return self._calls.keep(name, mine, np.size(mine), asked)

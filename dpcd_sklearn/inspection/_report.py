@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ._report_facts import facts_of
-from ._report_pages import html_of, markdown_of
+from ._report_pages import html_of, markdown_of, neighbours_of
 
 # ---- An entry for OpenDP's registry of deployments: one template, whose fields the tests check ---
 
@@ -16,15 +16,6 @@ ASKED = (
     *("name", "data_curators", "description", "intended_use", "data_product_region"),
     *("data_product_sector", "publication_date", "registry_authors", "justification"),
 )
-_ADJACENT = {
-    "replace_one": "Two tables of the same length are adjacent if they differ in one row.",
-    "add_remove": "Two tables are adjacent if one has a row more than the other.",
-}
-_UNIT = "The unit is one row; a person with several rows is not one unit."
-_ADJACENT_BY_PERSONS = {
-    "replace_one": "in the rows of one person, which are replaced by others.",
-    "add_remove": "in the rows of one person, which only one of them has.",
-}
 _ARITHMETIC = (
     "Each record contributes integers, clamped after rounding, so that sums are exact in any "
     "order; the noise added to them is an exactly normal number, rounded. Randomness comes from "
@@ -82,7 +73,11 @@ def entry_of(facts, asked):
             "unprotected_quantities": _listed(facts["not_protected"]),
         },
         "privacy_loss": {
-            **_unit(guarantee),
+            "privacy_unit": "Record-level"
+            if guarantee["max_contributions"] == 1
+            else "Person-level",
+            "privacy_unit_details": f"Neighbours are {neighbours_of(guarantee)}. The unit is "
+            f"{guarantee['unit']}.",
             "privacy_parameters": {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"]},
             "privacy_parameters_details": loss,
         },
@@ -129,22 +124,6 @@ def entry_of(facts, asked):
     }
     slug = "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
     return {"url_slug": slug, "deployment": deployment}
-
-
-def _unit(guarantee):
-    """The unit is a row, or a person of as many rows as are promised."""
-    relation, k = guarantee["neighboring"], guarantee["max_contributions"]
-    if k == 1:
-        unit, details = "Record-level", f"{_ADJACENT[relation]} {_UNIT}"
-    else:
-        differ = f"Two tables are adjacent if they differ {_ADJACENT_BY_PERSONS[relation]}"
-        unit = "Person-level"
-        details = f"{differ} The unit is a person of any number of rows, by its id."
-        if k is not None:
-            details = (
-                f"{differ} The unit is a person of at most {k:,} rows, which the curator promises."
-            )
-    return {"privacy_unit": unit, "privacy_unit_details": details}
 
 
 def _several(value):

@@ -33,7 +33,7 @@ _NEIGHBOURS = {
 }
 
 
-def _neighbours(stated):
+def neighbours_of(stated):
     """Neighbouring data sets in words."""
     k = stated["max_contributions"]
     if k == 1:
@@ -80,7 +80,7 @@ def _guarantee(facts):
     yield (
         "text",
         f"{what} (ε, δ)-differentially private with ε = {stated['epsilon']:g} and "
-        f"δ = {stated['delta']:g}: for any two {_neighbours(stated)}, the "
+        f"δ = {stated['delta']:g}: for any two {neighbours_of(stated)}, the "
         "probability of any outcome under the one is at most e^ε times that under the other, plus "
         f"δ. The unit is {stated['unit']}.",
     )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
+from ..utils._shown import text_table
 from ..utils._typing import ArrayLike
 
 # ---- The table that `summary` returns, as text, HTML and LaTeX -----------------------------------
@@ -46,14 +47,7 @@ class CoefSummary:
         self.heads, self.rows, self.notes = heads, rows, notes
 
     def __str__(self):
-        names = ["", *(name for name, _ in self.rows)]
-        width = max(map(len, names))
-        cells = [self.heads, *(row for _, row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join([f"{name:{width}}", *(f"{c:>{w}}" for c, w in zip(row, widths, strict=True))])
-            for name, row in zip(names, cells, strict=True)
-        ]
+        lines = text_table([["", *self.heads], *([name, *row] for name, row in self.rows)], {0})
         return "\n".join([*lines, *self.notes])
 
     __repr__ = __str__

@@ -142,17 +142,22 @@ def check_bounds(bounds, n_features, name="feature_bounds", columns=None):
 
 def _side(bound, n_features, name):
     """All lower or all upper bounds, as an array of shape (n_features,)."""
-    array = np.asarray(bound)
+    array = _per_feature(bound, n_features, name)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite; state a bound that you know")
+    return array
+
+
+def _per_feature(stated, n_features, name):
+    """A number, or one for each feature, as a float array of shape (n_features,)."""
+    array = np.asarray(stated)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}")
     if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
         raise ValueError(
             f"{name} has shape {array.shape}, allowed are a scalar and shape ({n_features},)"
         )
-    array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite; state a bound that you know")
-    return array
+    return np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
 
 
 def _listed_bounds(bounds, n_features, name):
@@ -213,14 +218,7 @@ def check_scales(scale, n_features, name="feature_scale"):
     ValueError
         If it is not positive and finite, or of another length.
     """
-    array = np.asarray(scale)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be a number or an array of numbers, got {scale!r}")
-    if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != n_features):
-        raise ValueError(
-            f"{name} has shape {array.shape}, allowed are a scalar and shape ({n_features},)"
-        )
-    array = np.array(np.broadcast_to(array, (n_features,)), dtype=np.float64)
+    array = _per_feature(scale, n_features, name)
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ValueError(f"{name} must be positive and finite everywhere")
     return array

@@ -19,6 +19,13 @@ class Shown:
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
+def text_table(rows, left):
+    """Lines of a table of texts; columns whose numbers are in `left` begin at their left edge."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    places = [("<" if k in left else ">") + str(width) for k, width in enumerate(widths)]
+    return ["  ".join(map(format, row, places)).rstrip() for row in rows]
+
+
 def _short(value):
     """A value as it is written, or how long it is."""
     size = getattr(value, "size", None) or (len(value) if isinstance(value, (list, tuple)) else 0)

@@ -246,15 +246,15 @@ def temporary_path():
     return os.path.join(folder, "ledger.sqlite")
 
 
-_said_where = False  # in this process
+_warned_of_place = False  # in this process
 
 
 def say_where(path):
     """Warn where a temporary ledger lies, once: a budget that is forgotten is spent twice."""
-    global _said_where
-    if _said_where:
+    global _warned_of_place
+    if _warned_of_place:
         return
-    _said_where = True
+    _warned_of_place = True
     warnings.warn(
         f"this ledger lies in {path} and ends with this process, and so does what it counted; "
         "PrivacyAccountant(..., path='records.ledger') keeps it. Said once a process",

@@ -14,6 +14,7 @@ from fractions import Fraction
 from ...exceptions import LedgerError
 from ...leaks import RULES
 from ...utils._persons import unit_of
+from ...utils._shown import text_table
 from ..accounting._accounting import gdp_squared
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
@@ -265,8 +266,7 @@ class LedgerReport:
 
     def __str__(self):
         table = [line for cells in self._table() for line in _lines(cells)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        lines = text_table(table, left=range(len(table[0])))
         *below, last = self._below()
         return "\n".join([*lines, *below, *textwrap.wrap(last, 100, break_on_hyphens=False)])
 
