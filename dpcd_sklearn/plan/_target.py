@@ -196,7 +196,8 @@ def find_target(oracle, search, *, centred):
     first, last, times = -REACH * size, REACH * size, 1 + search.zooms
     middle, width = find_cells(oracle, "target", first, last, times, LINEAR_PRIOR)
     middle = np.where(zero, 0.0, middle)
-    width = np.maximum(width, np.abs(middle) * 2.0**-40)
+    # distances from the middle of a cell that holds all records are no more than half its width
+    width = np.maximum(width / 2, np.abs(middle) * 2.0**-40)
     half_width = np.empty_like(size)
     if (~zero).any():
         n_inner = math.ceil(math.log2((size / width)[~zero].max()))
