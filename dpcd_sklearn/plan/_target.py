@@ -23,7 +23,7 @@ from ._scales import FAR_TAILS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
-_WAYS = (0.1, 600.0, 40.0), (0.3, 40.0, 40.0), (0.9, 48.0, 24.0)
+_WAYS = (0.1, 600.0, 40.0), (0.3, 44.0, 40.0), (0.9, 48.0, 24.0)
 # Quantiles of distances, the farthest first, and half-widths over the upper end of the octave of
 # distances that holds them. So much evidence is beyond: odds of a width that none reaches are
 # exp(-_BEYOND).
@@ -203,8 +203,9 @@ def find_target(oracle, search, *, centred):
     size = np.ldexp(1.0, np.where(zero, 0, octave + LOWEST))
     first, last, times = -REACH * size, REACH * size, 1 + search.zooms
     middle, width = find_cells(oracle, "target", first, last, times, LINEAR_PRIOR)
-    width = np.maximum(width, np.abs(middle) * 2.0**-40)
     at_zero = zero | (np.abs(middle) <= width)
+    # distances from the middle of a cell that holds all records are no more than half its width
+    width = np.maximum(width / 2, np.abs(middle) * 2.0**-40)
     middle, width = np.where(at_zero, 0.0, middle), np.where(at_zero, size, width)
     half_width = np.empty_like(size)
     if (~zero).any():
