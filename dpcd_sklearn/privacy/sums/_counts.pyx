@@ -11,7 +11,7 @@
     the outermost ones hold what is farther out. They are computed as linear cells are.
 (d) Counts are integers, the same in any order and layout. A sparse cell that is not stored is a
     zero. Weights are not seen. X is read once, in the order of memory, and never copied, cast or
-    written. Few columns are counted at a time, so that the first cache holds their cells: in 16
+    written. Few columns are counted at a time, so that a cache holds their cells: in 16
     bits, and so many records until they are added up.
 """
 
@@ -50,9 +50,10 @@ cdef dpcd_count COUNT = dpcd_choose_count()
 cdef enum:
     LOW = -125
     LAST_OCTAVE = 251
-    APART = 256  # cells of a column in 16 bits, whichever they are
-    AT_ONCE = 56  # columns whose cells the first cache holds
+    APART = 272  # cells of a column in 16 bits; of a power of two caches hold few alike
+    AT_ONCE = 128  # columns whose cells a cache holds
     MOST = 32768  # records until counts in 16 bits are added up, before they are twice as many
+    SHORT = 32  # columns of rows of which a run has several
     AHEAD = 8  # rows that are asked of the memory before they are counted
     NEAR = 65536  # cells of rows that the second cache holds
     IN_TURN = 4  # counts of a column: equal numbers in a row would wait for each other
@@ -128,12 +129,12 @@ cdef _share(Work work, Pass *c, X, Py_ssize_t n_threads):
 
 
 cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) noexcept nogil:
-    """Runs are of a row's columns, or of a column's rows in turn."""
+    """Runs are of several short rows, of a row's columns, or of a column's rows in turn."""
     cdef const Pass *c = <Pass *>of
     cdef Py_ssize_t p = c.n_columns, turns = 1 if c.by_row else IN_TURN
     cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if c.by_row else n
     cdef Py_ssize_t at_once = AT_ONCE if c.by_row else 1, size, width, i, j, k, stop, start = i0
-    cdef Py_ssize_t ahead = (AHEAD if c.by_row else DPCD_RUN) * c.row_gap
+    cdef Py_ssize_t n_rows = 1, ahead
     cdef const double *edges = NULL
     cdef const double *units = NULL
     cdef int32_t[DPCD_RUN] first
@@ -142,23 +143,28 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
     cdef uint16_t *few = <uint16_t *>calloc(max(1, p * turns * APART), sizeof(uint16_t))
     if few == NULL:
         return False
+    if not c.by_row:
+        n_rows = DPCD_RUN
+    elif p <= SHORT and c.row_gap == p * c.column_gap:
+        n_rows = DPCD_RUN // p
+    ahead = max(n_rows, AHEAD) * c.row_gap
     for k in range(DPCD_RUN):
-        first[k] = APART * (k if c.by_row else k % IN_TURN)
+        first[k] = APART * (k % p if c.by_row else k % IN_TURN)
     while i0 < n:
         stop, j = min(i0 + min(near, MOST), n), 0
         while j < p:
             width = min(at_once, p - j)
             if c.lo != NULL:
                 edges, units = c.lo + j, c.hi + j
-                if not c.by_row:
-                    for k in range(DPCD_RUN):
-                        alike[0][k], alike[1][k] = c.lo[j], c.hi[j]
+                if n_rows > 1:
+                    for k in range(n_rows * width):
+                        alike[0][k], alike[1][k] = c.lo[j + k % width], c.hi[j + k % width]
                     edges, units = alike[0], alike[1]
             i = i0
             while i < stop:
-                size = 1 if c.by_row else min(stop - i, DPCD_RUN)
+                size = min(stop - i, n_rows)
                 COUNT(c.X + i * c.row_gap + j * c.column_gap, c.is_float, c.cells,
-                      width if c.by_row else size, ahead, edges, units, first,
+                      width * size, ahead, edges, units, first,
                       few + j * turns * APART)
                 i += size
             j += width
