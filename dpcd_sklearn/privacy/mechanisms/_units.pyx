@@ -29,6 +29,7 @@ SCORE_UNITS = 2.0**13 + 1
 GUMBEL_ROUNDING = 1 + 2.0**-12
 # Norm of a whole row, and units of a record that adds multiples of it; from which width and number
 # of passes on they pay; and what rounding may add, in deviations of the noise.
+_MOST_CELLS = 2.0**29  # of records whose rows are kept: 1 GiB of them
 _ROW, _MOST_OF_WHOLE, _WIDE, _PASSES, _MOST_ROUNDING = 2.0**14, 2.0**26, 64, 8, 0.1
 
 
@@ -183,13 +184,14 @@ cdef class CoordinateUnits(GeometryUnits):
             self._check_scores(n_chosen, largest_score, step)
 
     def _suits_whole_rows(self):
-        """Whether rounding rows, and their multiples, adds a tenth of the noise at most.
+        """Whether rows may be kept, and rounding them and their multiples adds little noise.
 
         Rounding errors of records are taken to be independent, and cells of a row about as long.
         """
         most = min(_MOST_OF_WHOLE, 2.0**50 / self.n_normalizer) / 2
         error = math.sqrt(self.n_normalizer / 12) * max(_ROW / self.width**0.5, most / _ROW)
-        return error <= _MOST_ROUNDING * self.noise_multiplier * self.neighbors * most
+        fits = self.n_normalizer * self.width <= _MOST_CELLS
+        return fits and error <= _MOST_ROUNDING * self.noise_multiplier * self.neighbors * most
 
     def _check_choices(self, n_chosen):
         if self.eta > 0:

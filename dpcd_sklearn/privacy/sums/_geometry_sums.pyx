@@ -128,7 +128,10 @@ cdef class GeometrySums(CurvatureSums):
     cdef int _measure_short(self) except -1:
         """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
         cdef bint kept = not self.records.is_sparse and 2 * self.n * self._apart <= MOST_KEPT
-        self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        try:
+            self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        except MemoryError:  # whether there is room is up to the machine, and shows in no sum
+            self._short = np.empty((0, self._apart), dtype=np.int16)
         self._lengths, self._rooms = np.empty(self.n), np.empty(self.n)
         return self._over_tiles(_measure_rows, 0)
 
