@@ -45,7 +45,7 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, Newton, SkGD
 from dpcd_sklearn.testing import unpaid
 
-N, P = 70, 3
+N, P, WIDE = 70, 3, 64
 MANY = 520
 # With less of an epsilon public numbers rule intervals out.
 INFERENCE = {"inference": True, "epsilon": 30.0, "feature_bounds": (-1, 1)}
@@ -100,6 +100,17 @@ def with_row(X, i, row):
 def numbers(rng):
     X = rng.normal(size=(N, P)) * [1, 30, 0.01] + [0, 1000, 0]
     return Records(X, X @ [1, 0.1, 50] + rng.normal(size=N), rng.uniform(0, 2, N))
+
+
+def wide(rng):
+    """As many columns as rows of 16 bits take."""
+    X = rng.normal(size=(N, WIDE))
+    return Records(X, X[:, 0] + rng.normal(size=N), rng.uniform(0, 2, N))
+
+
+def cells_of_wide(rng, records):
+    kinds = [*EXTREME, *rng.normal(size=4), *np.ravel(records.X[0])]
+    return rng.choice(kinds, WIDE), cells_of_numbers(rng, records)[1]
 
 
 def counts(rng):
@@ -220,7 +231,7 @@ def cells_of_tables_of_two(rng, records):
 
 CELLS = {
     numbers: cells_of_numbers, unit: cells_of_numbers, many: cells_of_numbers,
-    counts: cells_of_counts,
+    counts: cells_of_counts, wide: cells_of_wide,
     targets: cells_of_targets, two: cells_of_two, three: cells_of_three,
     rare: cells_of_rare, rare_columns: cells_of_rare,
     gaps: cells_of_gaps, words: cells_of_words, tables: cells_of_tables,
@@ -446,6 +457,7 @@ for _name, _records, _make in [
     ("ridge, blocks", numbers, estimator(DPRidgeSkGD, sampling="block", block_size=2)),
     ("ridge, nice", numbers, estimator(DPRidgeSkGD, sampling="nice", block_size=2)),
     ("ridge, importance", numbers, estimator(DPRidgeSkGD, sampling="importance")),
+    ("ridge, wide", wide, estimator(DPRidgeSkGD, feature_scale=1.0, target_bounds=(-3, 3))),
     ("ridge, norm", numbers, estimator(DPRidgeSkGD, row_norm_bound=3.0)),
     ("lasso", numbers, estimator(DPLassoCD, alpha=0.01)),
     ("lasso, cd", numbers, estimator(DPLassoCD, sampling="uniform")),

@@ -50,16 +50,15 @@ def sums_of_classes(n, p, dtype, order, alike):
     X[:: max(1, n // 3), 0] = np.finfo(dtype).max
     M = rng.uniform(0.2, 3.0, (3, p + 1))
     place = LocalPlace(X, rng.integers(0, 3, n).astype(float), rng.exponential(size=n))
-    sums = place.moving(
-        MultinomialLoss(), np.where(alike, M[:1], M).ravel(), fit_intercept=True,
-        n_outputs=3,
-    )  # fmt: skip
-    move(sums, np.arange(M.size), rng.standard_normal(M.size) / np.sqrt(p))
-    question = {"clip": 0.1, "limit": 2.0**20}
-    blocks = (None, np.arange(M.size)[::2])
-    return np.concatenate(
-        [answers(sums, block, joint=joint, **question) for block in blocks for joint in (0, 1)]
-    )
+    M, how = np.where(alike, M[:1], M).ravel(), {"fit_intercept": True, "n_outputs": 3}
+    step, question = rng.standard_normal(M.size) / np.sqrt(p), {"clip": 0.1, "limit": 2.0**20}
+    released = []
+    for whole in (False, True):
+        sums = place.moving(MultinomialLoss(), M, **how, whole=whole)
+        move(sums, np.arange(M.size), step)
+        asked = [(None, 1)] if whole else itertools.product((None, np.arange(M.size)[::2]), (0, 1))
+        released += [answers(sums, block, joint=joint, **question) for block, joint in asked]
+    return np.concatenate(released)
 
 
 def second_order(n, p, dtype, order, bounded):

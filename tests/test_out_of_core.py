@@ -139,8 +139,9 @@ path, dtype, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 few, share = {"max_iter": 2}, {"max_iter": 0.2}
 ball = {"penalty": None, "constraint": "l1_ball", "fit_intercept": False}
 models = [
-    DPLogisticGCD(**few), DPRidgeSkGD(**few), DPRidgeSkGD(**few, target_bounds=(0, 1)),
-    DPLassoCD(max_iter=0.02), DPLassoCD(max_iter=0.02, feature_bounds=(-1, 1)),
+    DPLogisticGCD(max_iter=9), DPLogisticGCD(**few), DPRidgeSkGD(**few),
+    DPRidgeSkGD(**few, target_bounds=(0, 1)), DPLassoCD(max_iter=0.02),
+    DPLassoCD(max_iter=0.02, feature_bounds=(-1, 1)),
     DPLinearClassifier(solver="cd", max_iter=0.02),
     DPLinearRegressor(solver="gcd", penalty="l1", **few),
     DPLinearRegressor(solver=SkGD("block"), max_iter=0.02),

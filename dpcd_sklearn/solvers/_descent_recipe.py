@@ -221,7 +221,7 @@ class CoordinatePlan(SolverPlan):
     """A solver on coordinates or blocks of them, over a RecordOracle."""
 
     losses = set(LOSSES)
-    known_scores = {}  # of greedy choices, beforehand: what CoordinateUnits ask for
+    known_of_questions = {}  # beforehand: what CoordinateUnits ask for
 
     @property
     def _clipped_together(self):
@@ -242,7 +242,7 @@ class CoordinatePlan(SolverPlan):
             n_normalizer=self.request.budget.n,
             n_chosen=self.problem.n_chosen,
             n_outputs=n_outputs,
-            **self.known_scores,
+            **self.known_of_questions,
         )
 
     def oracle(self, *released, **stated):

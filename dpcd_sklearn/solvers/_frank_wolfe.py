@@ -49,7 +49,7 @@ class FrankWolfePlan(CoordinatePlan):
         return replace(geometry, smoothness=np.full_like(geometry.smoothness, widest))
 
     @property
-    def known_scores(self):
+    def known_of_questions(self):
         # iterates stay in the ball, up to rounding; sqrt(M_j) times them is public
         root = math.sqrt(float(np.max(self.problem.smoothness)))
         return {"largest_score": 1.001 * self.problem.constraint.radius * root}

@@ -66,7 +66,7 @@ class GCDPlan(CoordinatePlan):
         return type(loss)(share * loss.curvature**0.5)
 
     @property
-    def known_scores(self):
+    def known_of_questions(self):
         # of the start, at zero; where it goes from there is up to the noise
         problem = self.problem
         smoothness = float(np.min(problem.smoothness))

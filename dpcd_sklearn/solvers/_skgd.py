@@ -160,6 +160,11 @@ class SkGDPlan(DrawnPlan):
         return self.sampling.block_size == self.request.n_coordinates
 
     @property
+    def known_of_questions(self):
+        # a user's own sampling may draw fewer coordinates than its block has
+        return {"whole": self._full and isinstance(self.request.solver.sampling, str)}
+
+    @property
     def curvature(self):
         return self.sampling.curvature(self.geometry.spread)
 

@@ -1,7 +1,7 @@
 """The integer grid that records are summed on, and the sensitivity of such a sum.
 
 The unit is chosen by the noise: 2^bits units of standard deviation, so that a record counts for at
-most 2^24 units and the sum of all records is exact in a double.
+most 2^24 units (2^26 of whole rows) and the sum of all records is exact in a double.
 Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_mean.md``.
 """
 
@@ -25,8 +25,8 @@ cpdef double record_limit(int bits, double noise_multiplier, double neighbors, P
 
 
 cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normalizer,
-                     Py_ssize_t n_samples, Py_ssize_t size) except -1:
-    """The bits of a release of `size` entries or fewer.
+                     Py_ssize_t n_samples, Py_ssize_t size, double most=2.0**24) except -1:
+    """The bits of a release of `size` entries or fewer, where a record has at most `most` units.
 
     Raises
     ------
@@ -38,7 +38,7 @@ cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normali
         raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
     if not 1 <= n_normalizer < math.inf:
         raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
-    target = min(2.0**24, 2.0**50 / n_normalizer)
+    target = min(most, 2.0**50 / n_normalizer)
     bits = min(MAX_NOISE_BITS, math.floor(math.log2(noise_multiplier * neighbors * target)))
     if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:
         raise ValueError(f"noise multiplier {noise_multiplier:g} is out of the range that the "

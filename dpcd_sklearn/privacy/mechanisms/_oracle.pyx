@@ -122,7 +122,7 @@ cdef class RecordOracle(Oracle):
         self._noise = NoiseSource(None if is_tape(key) else key)
         self._iterate = np.zeros(self._n_coordinates if self._tape is not None else 0)
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
-                                  n_outputs=units.n_outputs)
+                                  n_outputs=units.n_outputs, whole=units.whole)
         self._noisy = np.empty(1)
         # of one choice, which is never of more coordinates than are paid for
         self._keys = np.empty(self._n_coordinates if self._noiseless else

@@ -18,6 +18,7 @@ cdef class GeometryUnits(Units):
 cdef class CoordinateUnits(GeometryUnits):
     cdef readonly Py_ssize_t n_gaussians, n_selections
     cdef readonly int bits
+    cdef readonly bint whole
     cdef readonly double coordinate_clip, noise_multiplier, eta, units_per_noise
 
     cdef Question question(self, const Py_ssize_t *block, Py_ssize_t size,

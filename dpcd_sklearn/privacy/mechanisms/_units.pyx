@@ -27,6 +27,10 @@ from ..accounting._events import (
 # (proofs/release_argmax.md).
 SCORE_UNITS = 2.0**13 + 1
 GUMBEL_ROUNDING = 1 + 2.0**-12
+# Norm of a whole row, and units of a record that adds multiples of it; from which width and number
+# of passes on they pay; and what rounding may add, in deviations of the noise.
+_MOST_CELLS = 2.0**29  # of records whose rows are kept: 1 GiB of them
+_ROW, _MOST_OF_WHOLE, _WIDE, _PASSES, _MOST_ROUNDING = 2.0**14, 2.0**26, 64, 8, 0.1
 
 
 cdef class Units:
@@ -145,11 +149,14 @@ cdef class CoordinateUnits(GeometryUnits):
     step : float, default=0
         Over M_j the step of a move in coordinate j.
     n_outputs : int, default=1
+    whole : bool, default=False
+        Whether nothing but gradients of all coordinates is released, with one M_j for all outputs.
+        They are sums of rows of 16 bits then, if rounding is little beside the noise.
     """
 
     def __init__(self, event, *, n_samples, smoothness, double clip, n_normalizer,
                  Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0,
-                 Py_ssize_t n_outputs=1):
+                 Py_ssize_t n_outputs=1, bint whole=False):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer)
         if n_outputs < 1 or self.n_coordinates % n_outputs:
@@ -166,12 +173,25 @@ cdef class CoordinateUnits(GeometryUnits):
         self.noise_multiplier = 1.0  # a grid that is fine enough for choices
         if gaussians is not None:
             self.noise_multiplier, self.n_gaussians = gaussians.noise_multiplier, gaussians.count
+        self.whole = (whole and self.width >= _WIDE and self.n_gaussians >= _PASSES
+                      and self._suits_whole_rows())
         self.bits = noise_bits(self.noise_multiplier, self.neighbors, self.n_normalizer,
-                               self.n_samples, self.n_coordinates)
+                               self.n_samples, self.n_coordinates,
+                               _MOST_OF_WHOLE if self.whole else 2.0**24)
         if selections is not None:
             self.eta, self.n_selections = selections.eta, selections.count
             self._check_choices(n_chosen)
             self._check_scores(n_chosen, largest_score, step)
+
+    def _suits_whole_rows(self):
+        """Whether rows may be kept, and rounding them and their multiples adds little noise.
+
+        Rounding errors of records are taken to be independent, and cells of a row about as long.
+        """
+        most = min(_MOST_OF_WHOLE, 2.0**50 / self.n_normalizer) / 2
+        error = math.sqrt(self.n_normalizer / 12) * max(_ROW / self.width**0.5, most / _ROW)
+        fits = self.n_normalizer * self.width <= _MOST_CELLS
+        return fits and error <= _MOST_ROUNDING * self.noise_multiplier * self.neighbors * most
 
     def _check_choices(self, n_chosen):
         if self.eta > 0:

@@ -12,15 +12,24 @@
 """
 
 import numpy as np
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, floor, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
+from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums, Room
-from ._integer_rows import ROW_UNITS, split, whole_weights
-from ._kernels cimport KERNELS, dpcd_paying_threads, dpcd_tile, dpcd_tile_of
+from ._integer_rows import ROW_UNITS, limbs, longest_row, split, whole_weights
+from ._kernels cimport (
+    DPCD_MOST_PAIRS,
+    KERNELS,
+    dpcd_pairs_apart,
+    dpcd_paying_threads,
+    dpcd_tile,
+    dpcd_tile_of,
+)
+from ._records cimport Records
 from ._sums cimport Question, question_of
 
 # More than the rounding of a computed norm, of up to 4,000 entries.
@@ -31,6 +40,12 @@ cdef double MAGIC = 6755399441055744.0
 cdef double LONGEST = 1e150
 # Rows that are read as doubles at a time: what the first cache holds; of many columns, no crumbs.
 cdef Py_ssize_t SHORT_CELLS = 4096, LEAST_SHORT_ROWS = 8
+# The norm of a whole row, of which so many multiples are a clip that their rounding is little; and
+# cells of a tile of them, which the second cache holds.
+cdef double LONGEST_ROW = 2.0**14 - 1
+# So many units a record has at most: sums of 2 DPCD_MOST_PAIRS of them have 32 bits.
+cdef double MOST_UNITS = 2.0**26
+cdef Py_ssize_t WHOLE_CELLS = 2**16
 # So many rows, of 2^40 units each at most, are added up exactly in doubles.
 cdef Py_ssize_t EXACT_ROWS = 4096
 cdef enum:
@@ -113,20 +128,25 @@ cdef class GeometrySums(CurvatureSums):
     cdef int _measure_short(self) except -1:
         """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
         cdef bint kept = not self.records.is_sparse and 2 * self.n * self._apart <= MOST_KEPT
-        self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        try:
+            self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        except MemoryError:  # whether there is room is up to the machine, and shows in no sum
+            self._short = np.empty((0, self._apart), dtype=np.int16)
         self._lengths, self._rooms = np.empty(self.n), np.empty(self.n)
         return self._over_tiles(_measure_rows, 0)
 
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
-        cdef Py_ssize_t i, m, in_pairs = self._pairs.shape[1]
+        cdef Py_ssize_t i, m, in_pairs = dpcd_pairs_apart(self.n_coordinates)
         cdef Bench bench = self._bench(in_pairs, 4 * in_pairs)
         while bench.norms != NULL and i0 < stop:
             m = self._read(&bench, i0, stop, &self._squares[0])
             self._rows_of_units(&bench, m, self._row_units, &self._of_columns[0], bench.parts)
-            KERNELS.image_norms(bench.rows, m, self.n_coordinates, in_pairs, &self._pairs[0, 0],
-                                &self._of_rows[0], bench.room, bench.norms)
+            if self._pairs.shape[0]:
+                KERNELS.image_norms(bench.rows, m, self.n_coordinates, in_pairs,
+                                    &self._pairs[0, 0], &self._of_rows[0], bench.room, bench.norms)
             for i in range(m):
-                self._rooms[i0 + i] = self._room(sqrt(bench.norms[i]))
+                self._rooms[i0 + i] = self._room(sqrt(bench.norms[i]) if self._pairs.shape[0]
+                                                 else 0.0)
                 self._lengths[i0 + i] = bench.parts[i] / self._row_units
             if self._short.shape[0]:
                 KERNELS.narrow(bench.rows, m, in_pairs, self._apart, &self._short[i0, 0])
@@ -310,3 +330,105 @@ cdef class GeometrySums(CurvatureSums):
             scale *= most / norm if norm > most else 1.0
             for k in range(K):
                 r[k * n_rows + i] = (r[k * n_rows + i] * scale + MAGIC) - MAGIC
+
+
+cdef class WholeRows(GeometrySums):
+    """Sums of gradients at an iterate that moves, clipped by their norm: all coordinates at once.
+
+    A record adds a whole multiple of its row of 16 bits, and all products are of 16 bits too, those
+    of an iterate in two limbs. Parameters are as of CurvatureSums.
+    """
+
+    cdef double[::1] _coef
+    cdef int16_t[:, ::1] _limbs
+    cdef double _of_first, _most
+
+    def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
+                 Py_ssize_t n_outputs=1):
+        super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
+        self._coef = np.zeros(n_outputs * self.n_coordinates)
+        self._apart = dpcd_pairs_apart(self.n_coordinates)
+        self._pairs = np.empty((0, 0), dtype=np.int32)
+        self._of_columns, self._squares = self._per_unit, self._per_square
+        self._row_units = longest_row(self.n_coordinates, LONGEST_ROW)
+        self._measure_short()
+
+    cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
+                   const double *step) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(size):
+            self._coef[block[k]] += step[k]
+        return True
+
+    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+        cdef Py_ssize_t j, k, apart = self._apart, d = self.n_coordinates
+        cdef Py_ssize_t size = self.n_outputs * apart
+        if question.block != NULL or not (question.joint and 0 < question.limit <= MOST_UNITS):
+            return NULL
+        if not (self._fix_iterate() and self._has_room(size, True, True)):
+            return NULL
+        self._per_clip = question.limit / (question.clip * self._root_curvature)
+        self._most = floor(question.limit / LONGEST_ROW)
+        for k in range(size):
+            self._totals[k] = 0.0
+        if not self._add_in_threads(question, 0, self.n, dpcd_paying_threads(
+                self.records.n_threads, self.n * apart), size):
+            return NULL
+        for k in range(self.n_outputs):
+            for j in range(d):
+                self._integers[k * d + j] = <int64_t>self._totals[k * apart + j]
+        return &self._integers[0]
+
+    cdef bint _fix_iterate(self) noexcept with gil:
+        """Make the limbs of the iterate; False when out of memory."""
+        try:
+            coef = np.reshape(self._coef, (self.n_outputs, -1))
+            self._limbs, self._unit, self._of_first = limbs(
+                coef, np.asarray(self._per_unit), self._apart)
+        except MemoryError:
+            return False
+        return True
+
+    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
+                        double *sums) noexcept nogil:
+        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, j, k, n_rows
+        cdef Py_ssize_t at_once = min(max(LEAST_SHORT_ROWS, WHOLE_CELLS // apart // 8 * 8),
+                                      2 * DPCD_MOST_PAIRS)
+        cdef bint kept = self._short.shape[0] > 0
+        cdef Bench bench = self._bench(apart if not kept else 0, 0)
+        cdef double *room = <double *>calloc(at_once * (4 * K + apart // 4), sizeof(double))
+        cdef double *r = room + at_once * K
+        cdef int32_t *products = <int32_t *>(r + at_once * K)
+        cdef int16_t *made = <int16_t *>(products + at_once * 4 * K)
+        cdef const int16_t *rows = made
+        cdef const double *weights = NULL
+        cdef bint enough = room != NULL and bench.norms != NULL
+        while enough and i < stop:
+            n_rows = min(at_once, stop - i)
+            # 1. rows, and their products with the limbs
+            if kept:
+                rows = &self._short[i, 0]
+            else:
+                self._read(&bench, i, i + n_rows, &self._squares[0])
+                self._rows_of_units(&bench, n_rows, self._row_units, &self._of_columns[0],
+                                    bench.parts)
+                KERNELS.narrow(bench.rows, n_rows, apart, apart, made)
+            KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
+            for k in range(K):
+                for j in range(n_rows):
+                    room[k * n_rows + j] = self._unit * self._lengths[i + j] * (
+                        products[2 * k * n_rows + j] * self._of_first
+                        + products[(2 * k + 1) * n_rows + j])
+            # 2. derivatives, and how many times a row counts
+            self.loss.derivatives(n_rows, K, room, self.records.y + i, r)
+            if self.records.weights != NULL:
+                weights = self.records.weights + i
+            for k in range(K):
+                KERNELS.weigh(n_rows, weights, r + k * n_rows)
+            self._multiples(i, n_rows, self._most, r)
+            # 3. sums of integers, exact in any order
+            KERNELS.whole_sums(rows, n_rows, apart, r, K, sums)
+            i += n_rows
+        free(bench.norms)
+        free(room)
+        return enough

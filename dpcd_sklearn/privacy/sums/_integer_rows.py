@@ -67,6 +67,11 @@ def rows_at_once(units, n_coordinates):
     return int(_PAIRED_SUM / longest**2)
 
 
+def longest_row(n_coordinates, most=_SHORT):
+    """Units of a row whose norm is at most `most` when it is rounded."""
+    return float(math.floor(most - 0.5 * n_coordinates**0.5))
+
+
 def short_transform(transform):
     """A geometry of 16 bits that bounds images, if bounds are hardly longer for it.
 
@@ -94,7 +99,7 @@ def short_transform(transform):
         a fiftieth of one that is as long as most are.
     """
     d = len(transform)
-    apart, units = -(-d // _BLOCK) * _BLOCK, math.floor(_SHORT - 0.5 * d**0.5)
+    apart, units = -(-d // _BLOCK) * _BLOCK, longest_row(d)
     widths = np.linalg.norm(transform, axis=0)
     of_columns = 2.0 ** np.floor(np.log2(widths / widths.max())).clip(-_WIDEST)
     even = transform / of_columns
@@ -112,7 +117,7 @@ def short_transform(transform):
     parts = short.T.reshape(-1, 2, 4, apart).astype(np.int64)
     pairs = (parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)
     pairs = np.ascontiguousarray(pairs.reshape(-1, apart).astype(np.int32))
-    return pairs, np.append(of_rows, np.zeros(apart - d)), of_columns, float(units), slack
+    return pairs, np.append(of_rows, np.zeros(apart - d)), of_columns, units, slack
 
 
 @np.errstate(all="ignore")
@@ -140,3 +145,37 @@ def whole_weights(coef, of_columns, apart):
     exponent = math.frexp(sizes.max())[1] - _WHOLE_BITS
     whole[:, : coef.shape[1]] = np.rint(np.ldexp(weights, -exponent))
     return whole, math.ldexp(1.0, exponent)
+
+
+@np.errstate(all="ignore")
+def limbs(coef, of_columns, apart):
+    """An iterate in two numbers of 16 bits: their products with rows add up to less than 2^31.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_outputs, n_coordinates)
+    of_columns : ndarray of shape (n_coordinates,)
+        Units of the columns of rows.
+    apart : int
+
+    Returns
+    -------
+    found : int16 ndarray of shape (2 * n_outputs, apart)
+        The first limb of an output, and the second one.
+    unit : float
+        NaN, and zeros for integers, where the iterate is not finite.
+    of_first : float
+        Units of the first limb, a power of two.
+    """
+    found = np.zeros((len(coef), 2, apart), dtype=np.int16)
+    # the second limb has a norm of _SHORT_ROW at most
+    of_first = 2.0 ** min(math.floor(math.log2(_SHORT_ROW / apart**0.5)) + 1, 14)
+    coef = coef / of_columns
+    norm = np.linalg.norm(coef, axis=1).max()
+    if not math.isfinite(norm):
+        return found.reshape(-1, apart), math.nan, of_first
+    unit = max(norm / (longest_row(apart) * of_first), 1e-300)
+    whole = np.rint(coef / unit)
+    first = np.rint(whole / of_first)
+    found[:, 0, : coef.shape[1]], found[:, 1, : coef.shape[1]] = first, whole - first * of_first
+    return found.reshape(-1, apart), unit, of_first

@@ -110,9 +110,18 @@ typedef struct {
     /* sums[k] += sum_i r[i] tile[i, k]. */
     void (*short_sums)(const double *tile, ptrdiff_t n_rows, ptrdiff_t apart, const double *r,
                        double *sums);
+    /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
+     * norms multiply to less than 2^31. */
+    void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const int16_t *v,
+                      ptrdiff_t n_vectors, int32_t *out);
+    /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: of up to twice
+     * DPCD_MOST_PAIRS rows, whose products add up to less than 2^31. */
+    void (*whole_sums)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const double *r,
+                       ptrdiff_t n_outputs, double *sums);
 } dpcd_kernels;
 
 #define DPCD_PAIRS_BLOCK 16
+#define DPCD_MOST_PAIRS 16
 
 /* Pairs of a row, or of two rows, with zeros up to a multiple of a block. */
 DPCD_INLINE ptrdiff_t dpcd_pairs_apart(ptrdiff_t n_columns)

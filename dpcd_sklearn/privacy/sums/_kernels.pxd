@@ -3,6 +3,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t
 
 cdef extern from "_kernels.h":
     const int DPCD_LANES
+    const int DPCD_MOST_PAIRS
     const int DPCD_READ_ONCE
     const int DPCD_READ_AGAIN
     ctypedef struct dpcd_bounds:
@@ -58,6 +59,10 @@ cdef extern from "_kernels.h":
                           const double *v, double *tile, double *out) noexcept nogil
         void (*short_sums)(const double *tile, Py_ssize_t n_rows, Py_ssize_t apart,
                            const double *r, double *sums) noexcept nogil
+        void (*whole_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
+                          const int16_t *v, Py_ssize_t n_vectors, int32_t *out) noexcept nogil
+        void (*whole_sums)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
+                           const double *r, Py_ssize_t n_outputs, double *sums) noexcept nogil
     dpcd_tile dpcd_tile_of(const double *cells, Py_ssize_t stride, Py_ssize_t n_rows,
                            Py_ssize_t n_columns, int c_order) noexcept nogil
     Py_ssize_t dpcd_pairs_apart(Py_ssize_t n_columns) noexcept nogil

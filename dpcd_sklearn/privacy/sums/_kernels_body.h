@@ -405,6 +405,8 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_narrow),
     DPCD_NAME(dpcd_short_dot),
     DPCD_NAME(dpcd_short_sums),
+    DPCD_NAME(dpcd_whole_dot),
+    DPCD_NAME(dpcd_whole_sums),
 };
 
 #undef DPCD_VECTOR

@@ -193,6 +193,121 @@ static void DPCD_NAME(dpcd_short_sums)(const double *restrict tile, ptrdiff_t n_
         for (k = 0; k < apart; k++) sums[k] += r[i] * tile[i * apart + k];
 }
 
+/* Cells of two rows, one below the other, as pairs. */
+DPCD_INLINE void DPCD_NAME(dpcd_pair_loaded)(const int16_t *x, const int16_t *y, DPCD_PAIRS *first,
+                                             DPCD_PAIRS *second)
+{
+    DPCD_PAIRS a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, y, sizeof b);
+#if DPCD_WIDTH == 4 /* halves of four columns, which dpcd_add_paired puts in order */
+    *first = _mm256_unpacklo_epi16(a, b);
+    *second = _mm256_unpackhi_epi16(a, b);
+#elif DPCD_WIDTH == 2
+    *first = _mm_unpacklo_epi16(a, b);
+    *second = _mm_unpackhi_epi16(a, b);
+#else
+    *first = dpcd_pair(x[0], y[0]);
+    *second = dpcd_pair(x[1], y[1]);
+#endif
+}
+
+/* sums[l] += the sums of pairs that dpcd_pair_loaded made. */
+DPCD_INLINE void DPCD_NAME(dpcd_add_paired)(DPCD_PAIRS first, DPCD_PAIRS second, double *sums)
+{
+    enum { SIZE = DPCD_NAME(dpcd_n_pairs) };
+    int32_t found[2 * SIZE];
+    ptrdiff_t l;
+#if DPCD_WIDTH == 4
+    const DPCD_PAIRS low = _mm256_permute2x128_si256(first, second, 0x20);
+    second = _mm256_permute2x128_si256(first, second, 0x31);
+    first = low;
+#endif
+    memcpy(found, &first, sizeof first);
+    memcpy(found + SIZE, &second, sizeof second);
+    for (l = 0; l < 2 * SIZE; l++) sums[l] += found[l];
+}
+
+static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
+                                      ptrdiff_t apart, const int16_t *restrict v,
+                                      ptrdiff_t n_vectors, int32_t *restrict out)
+{
+    enum { SIZE = DPCD_NAME(dpcd_n_pairs) };
+    ptrdiff_t i, k, s, l;
+    int q;
+    for (i = 0; i < n_rows; i += 4)
+        for (s = 0; s < n_vectors; s += 2) {
+            DPCD_PAIRS first[4], second[4];
+            const int16_t *x[4];
+            for (q = 0; q < 4; q++) {
+                x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
+                first[q] = second[q] = DPCD_FILL_PAIRS(0);
+                for (k = 0; s == 0 && k < apart; k += 32) /* the next tile */
+                    DPCD_PREFETCH(x[q] + n_rows * apart + k);
+            }
+            for (k = 0; k < apart; k += 2 * SIZE) {
+                const DPCD_PAIRS a = DPCD_LOAD_PAIRS((const int32_t *)(v + s * apart + k));
+                const DPCD_PAIRS b = DPCD_LOAD_PAIRS((const int32_t *)(v + (s + 1) * apart + k));
+                for (q = 0; q < 4; q++) {
+                    const DPCD_PAIRS c = DPCD_LOAD_PAIRS((const int32_t *)(x[q] + k));
+                    first[q] = DPCD_ADD_PAIRS(first[q], c, a);
+                    second[q] = DPCD_ADD_PAIRS(second[q], c, b);
+                }
+            }
+            for (q = 0; q < 4 && i + q < n_rows; q++) {
+                int32_t lanes[2][SIZE], *sums = out + s * n_rows + i + q;
+                memcpy(lanes[0], &first[q], sizeof first[q]);
+                memcpy(lanes[1], &second[q], sizeof second[q]);
+                sums[0] = sums[n_rows] = 0;
+                for (l = 0; l < SIZE; l++) sums[0] += lanes[0][l], sums[n_rows] += lanes[1][l];
+            }
+        }
+}
+
+/* Sums of the columns k, ..., of so many outputs at once. */
+DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdiff_t n_rows,
+                                             ptrdiff_t apart, ptrdiff_t k, const int32_t *pairs,
+                                             int n_outputs, double *sums)
+{
+    DPCD_PAIRS first[4], second[4], a, b;
+    ptrdiff_t t;
+    int q;
+    for (q = 0; q < n_outputs; q++) first[q] = second[q] = DPCD_FILL_PAIRS(0);
+    for (t = 0; 2 * t < n_rows; t++) {
+        const int16_t *x = rows + 2 * t * apart + k;
+        DPCD_NAME(dpcd_pair_loaded)(x, 2 * t + 1 < n_rows ? x + apart : x, &a, &b);
+        for (q = 0; q < n_outputs; q++) {
+            const DPCD_PAIRS r = DPCD_FILL_PAIRS(pairs[q * DPCD_MOST_PAIRS + t]);
+            first[q] = DPCD_ADD_PAIRS(first[q], a, r);
+            second[q] = DPCD_ADD_PAIRS(second[q], b, r);
+        }
+    }
+    for (q = 0; q < n_outputs; q++)
+        DPCD_NAME(dpcd_add_paired)(first[q], second[q], sums + q * apart + k);
+}
+
+static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n_rows,
+                                       ptrdiff_t apart, const double *restrict r,
+                                       ptrdiff_t n_outputs, double *restrict sums)
+{
+    int32_t pairs[4 * DPCD_MOST_PAIRS];
+    ptrdiff_t k, s, t, q, n;
+    for (s = 0; s < n_outputs; s += n) {
+        n = s + 4 <= n_outputs ? 4 : 1;
+        for (q = 0; q < n; q++)
+            for (t = 0; 2 * t < n_rows; t++) {
+                const double *two = r + (s + q) * n_rows + 2 * t;
+                pairs[q * DPCD_MOST_PAIRS + t] = dpcd_pair(
+                    two[0], 2 * t + 1 < n_rows ? two[1] : 0.0);
+            }
+        for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
+            if (n == 4)
+                DPCD_NAME(dpcd_whole_block)(rows, n_rows, apart, k, pairs, 4, sums + s * apart);
+            else
+                DPCD_NAME(dpcd_whole_block)(rows, n_rows, apart, k, pairs, 1, sums + s * apart);
+    }
+}
+
 #undef DPCD_PAIRS
 #undef DPCD_LOAD_PAIRS
 #undef DPCD_ADD_PAIRS

@@ -182,8 +182,9 @@ class RemotePlace(Place):
         self.dialogues.append(Dialogue(self._ask, opening))
         return self.dialogues[-1]
 
-    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
-        opening = Opening("moving", loss, smoothness, fit_intercept, n_outputs=n_outputs)
+    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
+        options = {"whole": whole}
+        opening = Opening("moving", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
 
     def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):

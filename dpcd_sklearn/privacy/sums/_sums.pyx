@@ -42,7 +42,7 @@ cdef class Place:
     n_targets = 1
     samples_rows = False  # whether there are `of_rows`
 
-    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1):
+    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
         """Sums at an iterate that starts at zero and moves by steps.
 
         Parameters
@@ -53,6 +53,9 @@ cdef class Place:
         fit_intercept : bool
         n_outputs : int, default=1
             Margins of a record. A coordinate is one of one output.
+        whole : bool, default=False
+            Whether all questions are of all coordinates, clipped by their norm, with the same M_j
+            in all outputs. Dense records may then be read as rows of 16 bits.
 
         Returns
         -------
