@@ -309,7 +309,9 @@ def test_rows_at_one_end_of_wide_bounds_are_taken_for_no_longer_than_they_are():
         )  # fmt: skip
         with pytest.warns(UserWarning, match="ReproducibleNoise"):
             model.fit(X, y)
-        assert model.score(X, y) > -0.5  # -8 to -60 then
+        # -8 to -60 then; noise alone costs -2.7 at worst, since many records are far in each
+        # column, and such columns keep their bounds
+        assert model.score(X, y) > -4
 
 
 def test_a_curvature_of_rows_cut_short_is_made_whole():

@@ -647,7 +647,7 @@ def test_reports_and_entries_of_a_registry_name_the_unit():
         report = PrivacyReport(subject)
         assert "all rows of one person, at most 7" in report.to_markdown()
         entry = report.to_registry_yaml()
-        assert "Person-level" in entry and "a person of at most 7 rows" in entry
+        assert "Person-level" in entry and "all rows of one person, at most 7" in entry
     rows = PrivacyReport(DPRidgeSkGD(delta=DELTA, **UNIT_SCALE).fit(X, Y))
     assert "the unit is one row" in rows.to_markdown()
 

@@ -119,7 +119,7 @@ def test_a_cut_is_told_only_if_it_is_sure(share, columns, tells):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Cut(share, 0.01, columns).warn(["income", "age"])
-    assert len(caught) == tells and all("features 'age' are cut" in str(c.message) for c in caught)
+    assert len(caught) == tells and all("feature 'age' is cut" in str(c.message) for c in caught)
 
 
 def simulated(rng, n, heavy):

@@ -115,11 +115,13 @@ class Cut:
         if not (len(self.columns) and are_many(self.share, self.noise_std, _MANY)):
             return
         named = ", ".join(str(k) if names is None else repr(names[k]) for k in self.columns[:3])
-        others = f" and {len(self.columns) - 3} others" if len(self.columns) > 3 else ""
+        if len(self.columns) > 3:
+            named += f" and {len(self.columns) - 3} others"
+        are = "feature {} is" if len(self.columns) == 1 else "features {} are"
         warn(
             f"by a noisy count {self.share:.0%} of the records lie twice as far out as the bounds "
-            f"that were found for some feature (feature_bounds_), and features {named}{others} are "
-            "cut to such bounds: coefficients are those of cut records. To keep the tails, state "
+            f"that were found for some feature (feature_bounds_), and {are.format(named)} cut to "
+            "such bounds: coefficients are those of cut records. To keep the tails, state "
             "feature_scale beside feature_bounds, or transform the features by a public function "
             "such as a logarithm",
             UnknownScaleWarning,
