@@ -321,7 +321,8 @@ class PrivateLinearModel(
             plan, start = self._start_at_mean(plan, receipt, scaled, key)
         if plan.request.counts_share:
             known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
-        plan = plan.attended_by(start, progress := Progress(self, plan.n_told, plan.charged))
+        first = start or (found and found.start(plan))
+        plan = plan.attended_by(first, progress := Progress(self, plan.n_told, plan.charged))
         solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
         solution = with_length(plan, receipt, scaled, key, solution, known)
         solution = with_mean(plan, receipt, scaled, key, solution)
@@ -334,8 +335,7 @@ class PrivateLinearModel(
             )
         if plan.part_of("outside") is not None:
             warn_of_cut(plan.request, *outside)
-        if found is not None:
-            found.cut.warn(plan.request.columns)
+        (found or FoundScales()).cut.warn(plan.request.columns)
         progress.end()
         return self
 
@@ -347,7 +347,7 @@ class PrivateLinearModel(
             found = found_scales(plan, receipt, records.unscaled(False), key)
         if request.target_search.n_choices:
             target = found_target(plan, receipt, records.unscaled(True), key)
-            found = replace(found or FoundScales(), target_bounds=target)
+            found = replace(found or FoundScales(), **target)
         if request.smoothness_share:
             place = records.unscaled(False)
             if not request.asks_for_smoothness:

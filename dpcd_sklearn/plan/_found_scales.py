@@ -30,10 +30,20 @@ class FoundScales:
     feature_bounds: tuple | None = None
     row_norm_bound: float | None = None
     target_bounds: tuple | None = None
+    medians: np.ndarray | None = None  # of targets whose bounds need not have them in the middle
     mean_squares: np.ndarray | None = None
     means: np.ndarray | None = None
     mean_row: np.ndarray | None = None
     cut: Cut = NOTHING_CUT
+
+    def start(self, plan):
+        """Where a fit starts that nothing else tells: at the medians of targets, or None.
+
+        A clip cuts long rows most, so from far off their slopes take a good part of the intercept.
+        """
+        if self.medians is None or not plan.outputs[0].starts_at_medians:
+            return None
+        return np.zeros((len(self.medians), plan.request.n_features)), self.medians
 
     def half_width(self, request):
         """Half-width of the target."""

@@ -64,8 +64,8 @@ class SolverPlan(metaclass=ABCMeta):
     sampling : object of `samplings`, or None where every update has all coordinates
     extra : dict
         Fields of the Problem that this solver looks at, beside those of all.
-    forgets_its_start : bool
-        Whether its first update goes to the same point from everywhere.
+    forgets_its_start, starts_at_medians : bool
+        Whether its first update goes to one point from everywhere, or starts at known medians.
     settles : bool
         Whether an intercept is set right after all updates.
     hides_updates : bool
@@ -85,7 +85,7 @@ class SolverPlan(metaclass=ABCMeta):
     noiseless_recipe = {"step_size": 1.0, "momentum": 0.0}
     sampling = None
     extra = {}
-    forgets_its_start = hides_updates = settles = knows_weights = False
+    forgets_its_start = hides_updates = settles = knows_weights = starts_at_medians = False
     noise_length = 0.0
     _start, _progress = None, None
 

@@ -167,7 +167,7 @@ TARGET = SearchRelease("target", "target_search")
 
 
 def found_target(plan, receipt, place, key):
-    """Carry out the search of a plan: bounds (lo, hi), or arrays of several targets.
+    """Carry out the search of a plan; fields of FoundScales.
 
     Parameters
     ----------
@@ -179,10 +179,12 @@ def found_target(plan, receipt, place, key):
     if search.within:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
         most = min(_WORTH / request.signal, _MOST_OF_STATED)
-        lo, hi = find_target_within(oracle, search, center - half_width, center + half_width, most)
+        stated = center - half_width, center + half_width
+        lo, hi, middle = find_target_within(oracle, search, *stated, most)
     else:
         lo, hi = find_target(oracle, search, centred=request.centres_target)
-    return (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
+    bounds = (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
+    return {"target_bounds": bounds, "medians": middle if search.within and search.zooms else None}
 
 
 def find_target(oracle, search, *, centred):
@@ -231,7 +233,9 @@ def find_target(oracle, search, *, centred):
 
 
 def find_target_within(oracle, search, lo, hi, most):
-    """Bounds of each target within stated ones; these where found ones are above a share of them.
+    """Bounds of each target within stated ones, and its median.
+
+    They are the stated ones where found ones are above a share of them.
 
     Without zooms they are as wide as the stated ones, around the cell of the median.
 
@@ -245,7 +249,7 @@ def find_target_within(oracle, search, lo, hi, most):
     stated = (hi - lo) / 2
     middle, width = find_cells(oracle, "target", lo, hi, 1 + search.zooms)
     if not search.zooms:
-        return np.maximum(middle - stated, lo), np.minimum(middle + stated, hi)
+        return np.maximum(middle - stated, lo), np.minimum(middle + stated, hi), middle
     # all widths that would leave bounds as they are stand for one
     widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
     n_rings = 2 + math.floor(widest)
@@ -255,7 +259,7 @@ def find_target_within(oracle, search, lo, hi, most):
     half_width = _TAILS[search.tail] * np.ldexp(width, ring)
     narrower = (half_width <= most * stated) & (ring < n_rings - 1)
     found = np.maximum(middle - half_width, lo), np.minimum(middle + half_width, hi)
-    return np.where(narrower, found[0], lo), np.where(narrower, found[1], hi)
+    return np.where(narrower, found[0], lo), np.where(narrower, found[1], hi), middle
 
 
 def _size(oracle, tail, columns=None):
