@@ -151,12 +151,7 @@ def whole_weights(coef, of_columns, apart):
 def limbs(coef, of_columns, apart):
     """An iterate in two numbers of 16 bits: their products with rows add up to less than 2^31.
 
-    Parameters
-    ----------
-    coef : ndarray of shape (n_outputs, n_coordinates)
-    of_columns : ndarray of shape (n_coordinates,)
-        Units of the columns of rows.
-    apart : int
+    Parameters are as of `whole_weights`.
 
     Returns
     -------
