@@ -145,7 +145,7 @@ class AuditTape(Recording):
         """What a solver hears: the leader's answer, where there is a leader."""
         number, exact = len(self.entries), None
         if self.leader is None or number in self.wanted:
-            exact = copy.deepcopy(question.answer(place))
+            exact = copy.copy(question.answer(place))
             drawn = mechanism.release(exact, self._noise) if drawn is None else drawn
             if self.n_left is not None:
                 self.__dict__["n_left"] -= 1
@@ -155,4 +155,4 @@ class AuditTape(Recording):
         if self.n_left == 0:
             raise EnoughError
         leader = self if self.leader is None else self.leader
-        return copy.deepcopy(leader.entries[number].released)
+        return copy.copy(leader.entries[number].released)

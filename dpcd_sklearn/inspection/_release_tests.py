@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy import stats
-from scipy.special import logsumexp
 
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import GreedyChoices
@@ -196,10 +195,9 @@ def _drawn(odds, count, width):
 
 def _log_probability(odds, picks, width):
     """The log probability of picks, of whose group nothing is picked again."""
-    rows, total = np.arange(len(odds)), 0.0
+    rows, total, odds = np.arange(len(odds)), 0.0, odds.copy()
     for pick in picks.T:
-        total += np.sum(odds[rows, pick] - logsumexp(odds, axis=1))
-        odds = odds.copy()
+        total += np.sum(odds[rows, pick] - np.logaddexp.reduce(odds, axis=1))
         for option in range(width):
             odds[rows, pick // width * width + option] = -np.inf
     return total
