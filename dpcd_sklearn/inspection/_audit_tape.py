@@ -142,7 +142,7 @@ class AuditTape(Recording):
         )  # fmt: skip
 
     def release(self, place, question, mechanism, drawn=None):
-        """What a solver hears: the leader's answer, where there is a leader."""
+        """The answer that a solver hears: that of the leader, where there is one."""
         number, exact = len(self.entries), None
         if self.leader is None or number in self.wanted:
             exact = copy.copy(question.answer(place))

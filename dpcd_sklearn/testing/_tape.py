@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ..privacy.accounting._events import (
-    CoveredEvent,
-    GaussianEvent,
-    PoissonSampledEvent,
-    SelectionEvent,
-)
+from ..privacy.accounting import _events as events
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
@@ -136,11 +131,11 @@ class Recording(ReproducibleNoise):
         rates = iter(self.rates)
         return [_event_of(entry, rates) for entry in self.entries]
 
-    def events(self) -> Counter:
-        """Count the releases as a privacy event does."""
+    def events(self, max_contributions: int | None = 1) -> Counter:
+        """Count the releases as a privacy event of persons with so many records does."""
         found = Counter()
         for release in filter(None, self.stated()):
-            found[key_of(release)] += release.count
+            found[key_of(release, max_contributions)] += release.count
         return found
 
     # A copy or a clone would be another tape.
@@ -377,33 +372,32 @@ def _arbitrary_answer(mechanism, exact, rng):
 
 
 def _event_of(entry, rates):
-    """What an entry costs by what its mechanism states."""
+    """The cost of an entry by its mechanism."""
     mechanism, question = entry.mechanism, entry.question
     if isinstance(mechanism, GaussianNoise):
         if isinstance(question, MeanGradient) and question.sampled:
-            return PoissonSampledEvent(next(rates, 1.0), mechanism.noise_multiplier, 1)
-        return GaussianEvent(mechanism.noise_multiplier)
+            return events.PoissonSampledEvent(next(rates, 1.0), mechanism.noise_multiplier, 1)
+        return events.GaussianEvent(mechanism.noise_multiplier)
     if isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):
         beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
         spare = len(entry.exact) * float(ndtr(-beyond))
-        return CoveredEvent(mechanism.noise.noise_multiplier, spare)
+        return events.CoveredEvent(mechanism.noise.noise_multiplier, spare)
     if isinstance(mechanism, (QuantileChoices, ColumnChoices, GreedyChoices)) and mechanism.eta:
         if isinstance(mechanism, QuantileChoices):
-            return SelectionEvent(mechanism.eta, len(mechanism.quantiles) * len(entry.exact))
-        return SelectionEvent(mechanism.eta, mechanism.count)
+            return events.SelectionEvent(mechanism.eta, len(mechanism.quantiles) * len(entry.exact))
+        return events.SelectionEvent(mechanism.eta, mechanism.count)
     return None
 
 
 def key_of(release, k=1):
     """A kind of release; with its numbers as an event of persons of k records states them."""
     share = 1 if k in (None, 1) else 1 / k  # by their ids persons are what mechanisms state
-    kind = type(release).__name__
-    if kind == "SelectionEvent":
-        return kind, release.eta / share
     number = getattr(release, "noise_multiplier", math.nan) * share
-    if kind == "PoissonSampledEvent":
-        return kind, number, f"{release.sampling_rate:.9g}"
-    return (kind, number, f"{release.spare:.4g}") if kind == "CoveredEvent" else (kind, number)
+    if hasattr(release, "eta"):
+        number = release.eta / share
+    forms = {"sampling_rate": "{:.9g}", "spare": "{:.4g}"}
+    others = [form.format(getattr(release, n)) for n, form in forms.items() if hasattr(release, n)]
+    return type(release).__name__, number, *others
 
 
 def unpaid(recording: Recording, event: Any) -> Counter:
@@ -420,9 +414,7 @@ def unpaid(recording: Recording, event: Any) -> Counter:
     Counter
         Empty where questions and event agree.
     """
-    found = Counter()
-    for release in filter(None, recording.stated()):
-        found[key_of(release, event.max_contributions)] += release.count
+    found = recording.events(event.max_contributions)
     for release in event.releases:
         found[key_of(release)] -= getattr(release, "count", 1)
     return Counter({kind: count for kind, count in found.items() if count})
