@@ -19,7 +19,7 @@ from ..privacy.mechanisms._tables import CategoryCounts, ColumnScores, GroupSums
 from ..privacy.noise import NoiseSource
 from ..testing._tape import Entry, Recording
 
-# What is released, by its question and by what the question is of.
+# Names of releases by their question, and by what it is of.
 _WORDS = {
     (SumsOfCells, None): "moments of features",
     (PresentSums, None): "means of what is present",
