@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 import dpcd_sklearn
+from dpcd_sklearn import DPLassoCD
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
     Budget,
@@ -85,11 +86,13 @@ class ChargingRegressor(RegressorMixin, BaseEstimator):
         copy.deepcopy,
         clone,
         lambda a: clone(a, safe=False),
-        lambda a: clone(ChargingRegressor(accountant=a)).accountant,
-        lambda a: copy.deepcopy(make_pipeline(ChargingRegressor(accountant=a)))[-1].accountant,
+        lambda a: clone(DPLassoCD(accountant=a)).accountant,
+        lambda a: clone(clone(make_pipeline(DPLassoCD(accountant=a))))[-1].accountant,
+        lambda a: copy.copy(DPLassoCD(accountant=a)).accountant,
+        lambda a: copy.deepcopy(make_pipeline(DPLassoCD(accountant=a)))[-1].accountant,
         lambda a: pickle.loads(pickle.dumps(a)),
         lambda a: cloudpickle.loads(cloudpickle.dumps(a)),
-        lambda a: pickle.loads(pickle.dumps(ChargingRegressor(accountant=a))).accountant,
+        lambda a: pickle.loads(pickle.dumps(DPLassoCD(accountant=a))).accountant,
     ],
 )
 def test_copies_share_the_ledger(copier):

@@ -170,24 +170,6 @@ def test_a_fit_that_fails_in_a_later_step_stays_charged():
     assert model[1].get_params()["accountant"] is None  # and the steps are as they were
 
 
-@table(
-    ("records", "target", "match"),
-    [
-        (np.where(X == X[7, 1], np.nan, X), Y, "contains NaN"),
-        (X, np.where(Y == Y[7], np.nan, Y), "y contains NaN"),
-        (X, Y[:-1], "inconsistent numbers"),
-        (X[:, 0], Y, "Expected 2D"),
-        (X[:0], Y[:0], "no records"),
-        (list(X[:, 0]), Y, "Expected 2D"),
-    ],
-)
-def test_bad_input_costs_nothing(records, target, match):
-    accountant = ledger()
-    with pytest.raises(ValueError, match=match):
-        pipeline(accountant=accountant, delta=1e-5).fit(records, target)
-    assert not accountant.entries()
-
-
 def test_what_a_later_step_refuses_takes_no_part_of_a_reserved_budget():
     model = make_private_pipeline(DPStandardScaler(), DPSelectKBest(k=2), delta=1e-5)
     event = model.planned_event(N, P)
@@ -212,14 +194,6 @@ def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
         model.fit(X, Y)
     assert not hasattr(model[0], "center_")
     assert not accountant.entries()
-
-
-def test_a_mutant_that_splits_epsilon_by_halves_is_not_tight():
-    halves = [
-        step.set_params(epsilon=0.5, delta=1e-5).planned_event(N, P)
-        for step in (DPStandardScaler(), DPRidgeSkGD(feature_bounds=(-1, 1), **TARGET))
-    ]
-    assert epsilon_of(joined(halves), 1e-5) < 0.8
 
 
 def test_parts_are_taken_once_and_nothing_else_is():
