@@ -689,7 +689,7 @@ def transformers():
 
 @table("step", transformers())
 def test_every_transformer_is_found_or_is_one_that_learns_nothing(step):
-    """What the latter do with records is looked at in test_functions_of_a_record.py."""
+    """The latter are fitted in test_functions_of_a_record.py."""
     name = full_name(type(step))
     if class_of(name).learns(step.get_params(deep=False)) is None:
         assert name in LEARNS_NOTHING
