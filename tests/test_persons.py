@@ -79,6 +79,7 @@ from dpcd_sklearn.privacy.accounting import (
     joined,
     of_persons,
 )
+from dpcd_sklearn.privacy.accounting import _persons as persons_module
 from dpcd_sklearn.solvers import GCD, SGD, SVRG, CompGD, FrankWolfe, Newton, SkGD
 from dpcd_sklearn.testing import LeakError, replay
 
@@ -144,6 +145,15 @@ def test_fits_take_the_budget_of_a_person_and_no_more(k):
         event = model.planned_event(5000, 6)
         assert any(isinstance(r, SelectionEvent) for r in event.releases) == (model is not updates)
         assert 0.99 <= epsilon_of(event, DELTA) <= 1.0 + 1e-8
+
+
+def test_choices_that_are_calibrated_for_rows_cost_a_person_more(monkeypatch):
+    model = DPLogisticGCD(delta=DELTA, neighboring=Persons(5), rule="gs-s", max_iter=30)
+    model.set_params(classes=[0, 1], feature_bounds=(-1, 1))
+    alone = persons_module.of_persons
+    monkeypatch.setattr("dpcd_sklearn.privacy.accounting._promise.of_persons", lambda e, k: e)
+    event = alone(model.planned_event(5000, 6), 5)
+    assert epsilon_of(event, DELTA) > 1.001
 
 
 @table(

@@ -196,6 +196,14 @@ def test_a_mutant_whose_event_forgets_the_scaler_is_refused(monkeypatch):
     assert not accountant.entries()
 
 
+def test_a_mutant_that_splits_epsilon_by_halves_is_not_tight():
+    halves = [
+        step.set_params(epsilon=0.5, delta=1e-5).planned_event(N, P)
+        for step in (DPStandardScaler(), DPRidgeSkGD(feature_bounds=(-1, 1), **TARGET))
+    ]
+    assert epsilon_of(joined(halves), 1e-5) < 0.8
+
+
 def test_parts_are_taken_once_and_nothing_else_is():
     scaling, model = FitEvent((GaussianEvent(2.0, 3),)), FitEvent((GaussianEvent(5.0),))
     accountant = ledger(testing=True)
