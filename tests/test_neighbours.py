@@ -475,7 +475,7 @@ def test_a_mutant_moves_neighbours_farther_apart(name, owner, attribute, mutant)
 
 # ---- noise ---------------------------------------------------------------------------------------
 
-N_DRAWS = 400
+N_DRAWS = 200
 
 
 def noise_is_as_claimed(name):
