@@ -16,6 +16,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..utils._compat import HasMethods, StrOptions, fit_context
 from ..utils._persons import relation_of
+from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
@@ -134,6 +135,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "verbose_feature_names_out": ["boolean"],
     }
 
+    @keeps_parameters
     def __init__(
         self,
         transformers,
@@ -146,16 +148,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         accountant=None,
-    ):
-        self.transformers = transformers
-        self.epsilon = epsilon
-        self.delta = delta
-        self.shares = shares
-        self.remainder = remainder
-        self.verbose_feature_names_out = verbose_feature_names_out
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
+    ): ...
 
     @property
     def charges_nothing(self):

@@ -8,6 +8,7 @@ import inspect
 from sklearn.linear_model import ElasticNet
 
 from ..utils._compat import StrOptions
+from ..utils._stated import keeps_parameters
 from ._constraints import SEVERAL
 from ._lasso import DPLassoCD
 from ._logistic import DPLogisticGCD
@@ -32,16 +33,12 @@ def parameters_of(preset, left_out, **own):
         for i, (name, value) in enumerate(own.items())
     ]
     theirs = [each for each in theirs if each.name not in left_out]
-    signature = inspect.Signature([first, *ours, *theirs])
 
-    def __init__(self, *args, **params):  # noqa: N807
-        bound = signature.bind(self, *args, **params)
-        bound.apply_defaults()
-        for name in list(signature.parameters)[1:]:
-            setattr(self, name, bound.arguments[name])
+    def constructor(*args, **params):
+        constructor.__signature__.bind(*args, **params)
 
-    __init__.__signature__ = signature
-    return __init__
+    constructor.__signature__ = inspect.Signature([first, *ours, *theirs])
+    return keeps_parameters(constructor)
 
 
 class _ChoosesStrength:

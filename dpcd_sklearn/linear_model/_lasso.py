@@ -7,6 +7,7 @@ from sklearn.linear_model import Lasso
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import CD
+from ..utils._stated import keeps_parameters
 from ..utils._typing import (
     ArrayLike,
     Auto,
@@ -172,6 +173,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         | {"sampling": [None, *CD._parameter_constraints["sampling"]]}
     )
 
+    @keeps_parameters
     def __init__(
         self,
         alpha: float = 1.0,
@@ -198,30 +200,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int | None = None,
-    ):
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.sampling = sampling
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    ): ...
 
     def _plain(self):
         plain = Lasso(self._strength, fit_intercept=self.fit_intercept, positive=self.positive)

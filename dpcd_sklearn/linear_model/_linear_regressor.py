@@ -14,6 +14,7 @@ from ..penalties import L1Ball, L2Ball, StatedPenalty
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
+from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC
 from ._exposure import WithExposure
@@ -210,6 +211,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), *STATED_LOSSES]}
     )
 
+    @keeps_parameters
     def __init__(
         self,
         loss: str | Huber | Tweedie | Quantile = "squared",
@@ -239,33 +241,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int | None = None,
-    ):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.constraint = constraint
-        self.solver = solver
-        self.epsilon = epsilon
-        self.delta = delta
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    ): ...
 
     def _plain(self):
         share = getattr(self, "l1_ratio_", self.l1_ratio)

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import GCD
+from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._constraints import CLASSIFICATION, GENERIC, of
@@ -205,6 +206,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         | {"rule": [None, *GCD._parameter_constraints["rule"]]}
     )
 
+    @keeps_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -232,31 +234,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int | None = None,
-    ):
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.rule = rule
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    ): ...
 
     def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean

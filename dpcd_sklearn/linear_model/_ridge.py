@@ -9,6 +9,7 @@ from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..solvers import SkGD
+from ..utils._stated import keeps_parameters
 from ..utils._typing import (
     ArrayLike,
     Auto,
@@ -178,6 +179,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         | {"sampling": [None, *SkGD._parameter_constraints["sampling"]]}
     )
 
+    @keeps_parameters
     def __init__(
         self,
         alpha: float = 1.0,
@@ -205,31 +207,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         accountant: PrivacyAccountant | None = None,
         random_state: Seed | None = None,
         n_threads: int | None = None,
-    ):
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.sampling = sampling
-        self.block_size = block_size
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    ): ...
 
     def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean

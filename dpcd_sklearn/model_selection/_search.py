@@ -29,6 +29,7 @@ from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count
+from ..utils._stated import keeps_parameters
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ..utils._warnings import silence, warn
@@ -200,6 +201,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'alpha': 0.001}
     """
 
+    @keeps_parameters
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -215,19 +217,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         accountant: PrivacyAccountant | None = None,
         n_jobs: int | None = None,
         random_state: Seed | None = None,
-    ):
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_iter = n_iter
-        self.distribution = distribution
-        self.scoring = scoring
-        self.validation = validation
-        self.refit = refit
-        self.accountant = accountant
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    ): ...
 
     # ---- public: what a search would release ----
 

@@ -21,6 +21,7 @@ from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
 from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
@@ -172,6 +173,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         "verbose": ["boolean"],
     }
 
+    @keeps_parameters
     def __init__(
         self,
         steps: list[tuple[str, Any]],
@@ -184,16 +186,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         verbose: bool = False,
-    ):
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.accountant = accountant
-        self.shares = shares
-        self.public_steps = public_steps
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.verbose = verbose
+    ): ...
 
     # ---- public: what a fit would release ----
 

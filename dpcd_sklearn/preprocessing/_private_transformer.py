@@ -2,6 +2,7 @@
 
 import math
 from abc import ABCMeta, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
@@ -30,7 +31,7 @@ from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shared_texts import with_shared_texts
-from ..utils._typing import ArrayLike, Column
+from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
 from ._shared_texts import TEXTS
 
@@ -74,8 +75,17 @@ class Releases(NamedTuple):
         return center - half_width, center + half_width
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that learns from records, at a price that is known beforehand."""
+
+    _: KW_ONLY
+    epsilon: float = 0.2
+    delta: Auto = "auto"
+    neighboring: Neighboring = "replace_one"
+    n_public: int | None = None
+    accountant: PrivacyAccountant | None = None
+    random_state: Seed | None = None
 
     charges_nothing = False  # or a property of parameters alone
     _unit_scale = False  # whether columns lie in (-1, 1) where no bounds are stated

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import within_range
-from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._typing import ArrayLike, Bounds
 from ._bounds_scaler import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
 
@@ -119,6 +120,7 @@ _LEAST_PROBABILITY = 1e-7
 NORMAL_BOUND = float(-ndtri(_LEAST_PROBABILITY - np.spacing(1)))
 
 
+@dataclass(eq=False, repr=False)
 class DPQuantileTransformer(QuantileStep):
     r"""Map each column to a uniform or a normal law, by its released quantiles.
 
@@ -187,28 +189,10 @@ class DPQuantileTransformer(QuantileStep):
         "output_distribution": [StrOptions({"uniform", "normal"})],
     }
 
-    def __init__(
-        self,
-        n_quantiles: int = 100,
-        *,
-        epsilon: float = 0.2,
-        delta: Auto = "auto",
-        output_distribution: str = "uniform",
-        feature_bounds=None,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state: Seed | None = None,
-    ):
-        self.n_quantiles = n_quantiles
-        self.epsilon = epsilon
-        self.delta = delta
-        self.output_distribution = output_distribution
-        self.feature_bounds = feature_bounds
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    n_quantiles: int = 100
+    _: KW_ONLY
+    output_distribution: str = "uniform"
+    feature_bounds: Bounds | None = None
 
     def _quantiles(self):
         return np.linspace(0.0, 1.0, self.n_quantiles)

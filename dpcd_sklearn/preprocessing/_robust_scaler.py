@@ -1,6 +1,7 @@
 """Scaling by a median and a distance of quantiles that are released privately."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._records import canonical
 from ..utils._tiles import map_cells
-from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._typing import ArrayLike, Bounds, Pair
 from ._quantile_transformer import QuantileStep
 
 
+@dataclass(eq=False, repr=False)
 class DPRobustScaler(QuantileStep):
     r"""Centre columns by their medians, and divide them by the distance of two quantiles.
 
@@ -96,32 +98,12 @@ class DPRobustScaler(QuantileStep):
         "unit_variance": ["boolean"],
     }
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.2,
-        delta: Auto = "auto",
-        with_centering: bool = True,
-        with_scaling: bool = True,
-        quantile_range=(25.0, 75.0),
-        unit_variance: bool = False,
-        feature_bounds=None,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state: Seed | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.with_centering = with_centering
-        self.with_scaling = with_scaling
-        self.quantile_range = quantile_range
-        self.unit_variance = unit_variance
-        self.feature_bounds = feature_bounds
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    _: KW_ONLY
+    with_centering: bool = True
+    with_scaling: bool = True
+    quantile_range: Pair = (25.0, 75.0)
+    unit_variance: bool = False
+    feature_bounds: Bounds | None = None
 
     @property
     def charges_nothing(self):

@@ -1,6 +1,7 @@
 """Missing cells filled with constants that are stated, or released privately."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..privacy.sums._records import canonical
 from ..utils._compat import StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import map_cells
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
 from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
 
@@ -32,6 +33,7 @@ _OF_NUMBERS = {
 _SHARE_OF_SCALES = 0.5  # of ρ, where a mean has to find bounds first
 
 
+@dataclass(eq=False, repr=False)
 class DPSimpleImputer(PrivateTransformer):
     r"""Fill missing cells with a median, a mean, the most frequent value or a constant.
 
@@ -116,30 +118,11 @@ class DPSimpleImputer(PrivateTransformer):
         "add_indicator": ["boolean"],
     }
 
-    def __init__(
-        self,
-        strategy: str = "median",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        fill_value=None,
-        feature_bounds=None,
-        add_indicator: bool = False,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.strategy = strategy
-        self.epsilon = epsilon
-        self.delta = delta
-        self.fill_value = fill_value
-        self.feature_bounds = feature_bounds
-        self.add_indicator = add_indicator
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    strategy: str = "median"
+    _: KW_ONLY
+    fill_value: float | str | None = None
+    feature_bounds: Bounds | None = None
+    add_indicator: bool = False
 
     @property
     def charges_nothing(self):

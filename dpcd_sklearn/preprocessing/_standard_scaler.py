@@ -1,20 +1,20 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 from scipy.sparse import issparse
 
 from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._input import read_records
-from ..utils._typing import Auto, Seed
 from ._bounds_scaler import CHECKS, BoundedMap
 from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records
 
 
+@dataclass(eq=False, repr=False)
 class DPStandardScaler(PrivateTransformer, BoundedMap):
     r"""Centre and scale features by private quantiles, and clip them to [-1, 1].
 
@@ -111,28 +111,10 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         ("with_centering", "with_tails", "copy"), ["boolean"]
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.2,
-        delta: Auto = "auto",
-        with_centering: bool = True,
-        with_tails: bool = False,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        copy: bool = True,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.with_centering = with_centering
-        self.with_tails = with_tails
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.copy = copy
-        self.accountant = accountant
-        self.random_state = random_state
+    _: KW_ONLY
+    with_centering: bool = True
+    with_tails: bool = False
+    copy: bool = True
 
     def _read(self, X, *, reset):
         X = read_records(self, X, reset=reset, **CHECKS)

@@ -1,11 +1,30 @@
-"""Parameters that are objects: a solver, a loss or a set with parameters of its own."""
+"""Parameters: how a constructor keeps them, and those that are objects with some of their own."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
+from typing import TypeVar
 
 from sklearn.base import BaseEstimator
 
 from ._compat import validate_parameter_constraints
 from ._public import check_real, plain_number
+
+_Constructor = TypeVar("_Constructor", bound=Callable[..., None])
+
+
+def keeps_parameters(constructor: _Constructor) -> _Constructor:
+    """A decorator of an ``__init__`` without a body: every parameter becomes an attribute."""
+    _, *parameters = inspect.signature(constructor).parameters.values()
+    defaults = {parameter.name: parameter.default for parameter in parameters}
+
+    @wraps(constructor)
+    def __init__(self, *args, **params):  # noqa: N807
+        constructor(self, *args, **params)  # Python refuses what is no parameter, or missing
+        vars(self).update(defaults | dict(zip(defaults, args, strict=False)) | params)
+
+    return __init__
 
 
 class Stated(BaseEstimator):
