@@ -55,7 +55,7 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
     :class:`DPLassoCD` with several strengths: its objective, one fit, one event, and a choice by
     what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's LassoCV.
 
-    $privacy_of_choices
+    $privacy_of_presets
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class DPElasticNetCV(DPLassoCV):
     As :class:`DPLassoCV`, with the objective of scikit-learn's ElasticNet; with ``epsilon=inf`` it
     is scikit-learn's ElasticNetCV.
 
-    $privacy_of_choices
+    $privacy_of_presets
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
     :class:`DPRidgeSkGD` with several strengths: its objective, one fit, one event, and a choice by
     what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's RidgeCV.
 
-    $privacy_of_choices
+    $privacy_of_presets
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
     by what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's
     LogisticRegressionCV, by the log loss.
 
-    $privacy_of_choices
+    $privacy_of_presets
 
     Parameters
     ----------

@@ -86,6 +86,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
         states ``solver__sampling``.
 
+    $words_of_presets
     $words_of_generic_estimators
     $epsilon
     $delta
@@ -148,12 +149,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----

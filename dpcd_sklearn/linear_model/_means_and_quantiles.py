@@ -45,7 +45,7 @@ class DPPoissonRegressor(_OfMeans):
 
     for y >= 0: :class:`DPLinearRegressor` with ``loss="poisson"`` and ``penalty="l2"``.
 
-    $privacy_of_means
+    $privacy_of_presets
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class DPGammaRegressor(_OfMeans):
 
     for y > 0: :class:`DPLinearRegressor` with ``loss="gamma"`` and ``penalty="l2"``.
 
-    $privacy_of_means
+    $privacy_of_presets
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class DPQuantileRegressor(_OneStrength):
     with ℓ_q(r) = q r for r >= 0 and (q - 1) r below, q = `quantile`, smoothed within `width`:
     :class:`DPLinearRegressor` with ``loss=Quantile(quantile, width)`` and ``penalty="l1"``.
 
-    $privacy_of_means
+    $privacy_of_presets
 
     Parameters
     ----------

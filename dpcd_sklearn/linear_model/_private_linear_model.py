@@ -34,7 +34,6 @@ from ..plan._target import found_target
 from ..plan._target_mean import with_mean
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
 from ..utils._cells import read_labels
@@ -298,18 +297,7 @@ class PrivateLinearModel(
         self._warn_of_one_strength(plan.outputs[0].request)
         warn_of_few_records(plan.request)
         # 3. charge
-        receipt = charge(
-            self.accountant,
-            plan.event,
-            recorder=self._recorder,
-            budget=plan.request.budget,
-            estimator=type(self).__name__,
-            params=self._stated_params(),
-            n_samples=plan.request.budget.n,
-            n_features=shape[1],
-            reproducible=key is not None,
-        )
-        self._was_charged = self._was_charged or receipt.entry_id is not None
+        receipt = self._charge(plan.event, plan.request.budget, shape[1], key)
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:
@@ -356,10 +344,6 @@ class PrivateLinearModel(
             squares, means = found_moments(plan, receipt, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
-
-    def _stated_params(self):
-        """The parameters that the ledger's entry keeps."""
-        return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
         """Where a warm start begins, and None for a cold one; before the charge."""

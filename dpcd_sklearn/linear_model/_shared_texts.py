@@ -1,11 +1,14 @@
 """Texts of parameters and attributes that several estimators share, each written once."""
 
+from ..utils._shared_texts import by_name
+
 TEXTS = {
     "words_of_presets": """\
         - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
           and delta: "newton" where records are many and dense columns few, unless a path of
           iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
-          "skgd" otherwise. With ``epsilon=inf`` it is scikit-learn's own solver, where that has the
+          "skgd" otherwise; for constraints, which the generic estimators have, "compgd" or
+          "frank-wolfe". With ``epsilon=inf`` it is scikit-learn's own solver, where that has the
           objective and nothing is asked of its steps.
         - "cd": proximal coordinate descent (DP-CD).
         - "gcd": greedy coordinate descent (DP-GCD).
@@ -16,19 +19,6 @@ TEXTS = {
         - "sgd": stochastic gradient descent (DP-SGD).
         - "svrg": variance-reduced stochastic gradients (DP-SVRG).""",
     "words_of_generic_estimators": """\
-        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
-          and delta: "newton" where records are many and dense columns few, unless a path of
-          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
-          "skgd" otherwise; "compgd" or "frank-wolfe" for constraints. With ``epsilon=inf`` it is
-          scikit-learn's own solver, where that has the objective and nothing is asked of its steps.
-        - "cd": proximal coordinate descent (DP-CD).
-        - "gcd": greedy coordinate descent (DP-GCD).
-        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
-        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
-          that are clipped and noised in its geometry. As fast as a fit without noise, and best
-          where records are many and features correlated; up to 4,000 features.
-        - "sgd": stochastic gradient descent (DP-SGD).
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
         - "compgd": gradient descent in random directions (DP-CompGD); of mini-batches
           DP-CompMiniBatch. For the penalties None and "l2".
         - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
@@ -41,17 +31,7 @@ TEXTS = {
         max(75, p), one strength is fitted, with a warning before the charge. Without noise it is
         chosen by cross-validation, as scikit-learn's LassoCV, RidgeCV, ElasticNetCV and
         LogisticRegressionCV do.""",
-    "strength_path_": """\
-    strength_path_ : dict of arrays of length n_strengths
-        Where a strength was chosen: all candidates ("penalty", "alpha" or "C", "l1_ratio"), their
-        coefficients ("coef", "intercept"), and by how much the mean loss of each is estimated to
-        exceed that of the chosen one ("excess_loss"), with the standard deviation of that by
-        privacy noise ("excess_loss_std"). The estimate is of the fit's own clipped loss on these
-        records. Released.""",
-    "alpha_": """\
-    alpha_, penalty_, l1_ratio_ : float, str, float
-        What was chosen, where several were stated. Released.""",
-    "privacy_of_means": """\
+    "privacy_of_presets": """\
     **Privacy**
 
     - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
@@ -61,33 +41,16 @@ TEXTS = {
       ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
       Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
     - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds; running time and memory; scores on training records; errors about NaN, infinite
-      values, shapes and targets that the loss does not have.
+      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
+      on training records; errors about NaN, infinite values, shapes and targets that the loss does
+      not have.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
       no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
-    - Ledger: one entry for each fit with an `accountant`, written before a record is used.""",
-    "privacy_of_choices": """\
-    **Privacy**
-
-    - Guarantee: `coef_`, `intercept_`, `strength_path_` and every other fitted attribute are
-      together (epsilon, delta)-differentially private under the `neighboring` relation.
-    - Neighbours: data sets that differ in one record, a row of X with its target and weight
-      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
-    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
-      on training records; errors about NaN, infinite values and shapes.
-    - Assumptions: bounds and strengths were not chosen by looking at the records; no
-      `ReproducibleNoise`; no step before this one learnt from the records without a charge.
     - Ledger: one entry for each fit with an `accountant`, written before a record is used.""",
     "clip_of_choices": """\
     clip : float > 0 or "auto", default="auto"
         Norm that M^(-1/2) g is clipped to by Newton steps, public, in the units of the target.
         "auto" follows n, p, epsilon and delta.""",
-    "cv": """\
-    cv : int, splitter or None, default=None
-        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set
-        aside.""",
     "errors_of_fits": """\
     BudgetExceededError
         If the accountant's budget does not admit the fit; nothing was drawn.
@@ -95,53 +58,55 @@ TEXTS = {
         If the ledger can't be written; nothing was drawn.
     TypeError, ValueError
         If a parameter or the input is invalid; nothing was charged.""",
-    "l1_ratio": """\
+} | by_name(
+    """\
+    strength_path_ : dict of arrays of length n_strengths
+        Where a strength was chosen: all candidates ("penalty", "alpha" or "C", "l1_ratio"), their
+        coefficients ("coef", "intercept"), and by how much the mean loss of each is estimated to
+        exceed that of the chosen one ("excess_loss"), with the standard deviation of that by
+        privacy noise ("excess_loss_std"). The estimate is of the fit's own clipped loss on these
+        records. Released.
+    alpha_, penalty_, l1_ratio_ : float, str, float
+        What was chosen, where several were stated. Released.
+    cv : int, splitter or None, default=None
+        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set
+        aside.
     l1_ratio : float in [0, 1] or list of them, default=0.15
-        ρ for "elasticnet"; not used by the other penalties.""",
-    "constraint": """\
+        ρ for "elasticnet"; not used by the other penalties.
     constraint : {"l1_ball", "l2_ball"}, L1Ball or L2Ball, default=None
         Ball around zero that the vector of coefficients stays in, of radius 1 or, as an object of
         `dpcd_sklearn.penalties`, of a stated one: "l1_ball" for "compgd" and "frank-wolfe",
-        "l2_ball" for "compgd".""",
-    "epsilon": """\
+        "l2_ball" for "compgd".
     epsilon : float, default=1.0
         Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
-        not private.""",
-    "delta": """\
+        not private.
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
-        "add_remove".""",
-    "neighboring": """\
+        "add_remove".
     neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
         What neighbouring data sets are: see Privacy above. ``Persons(k)`` are those that differ in
         all records of one person, at most k, with k times the noise; ``Persons()`` in any number,
-        whose ids `fit` is told as `groups`.""",
-    "n_public": """\
+        whose ids `fit` is told as `groups`.
     n_public : int, default=None
-        Public number of records for "add_remove", which normalises every sum. None otherwise.""",
-    "max_iter": """\
+        Public number of records for "add_remove", which normalises every sum. None otherwise.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
         on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
         its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
         "newton" a step. "auto" follows n, p, epsilon and
-        delta.""",
-    "fit_intercept": """\
+        delta.
     fit_intercept : bool, default=True
-        Whether to fit an intercept: a coordinate that is clipped and paid for like any other.""",
-    "penalize_intercept": """\
+        Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
         Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
-        intercept.""",
-    "feature_bounds": """\
+        intercept.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
         Public bounds of the features, never from the data: a tuple of two scalars or arrays of
         shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
         every column of a data frame. Gives M_j. Values outside are clipped, in predictions too.
         Where n, p, epsilon and delta allow it narrower scales are **looked for within them**, so
         they may be wide; not beside `feature_scale` or for an inference: an intercept then centres
-        features on their middle. Nothing is clipped with epsilon = inf.""",
-    "feature_scale": """\
+        features on their middle. Nothing is clipped with epsilon = inf.
     feature_scale : float, array of shape (n_features,) or "private", default=None
         Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
         `feature_bounds` that may be far too wide: before the first update mean squares of the
@@ -149,8 +114,7 @@ TEXTS = {
         **released**, for 1 to 10 % of the budget; they give M_j and centres. Where n, p, epsilon
         and delta allow none that tell more than the bounds, nothing is released, and with epsilon =
         inf neither. It asks for a descent: Newton steps, which look at rows already, refuse it, and
-        "auto" takes none.""",
-    "row_norm_bound": """\
+        "auto" takes none.
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
         on the curvature of blocks. Longer records only fit worse, their gradients are clipped
@@ -159,42 +123,34 @@ TEXTS = {
         as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
         is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
         a stated `clip` or `max_iter` features are taken to be of unit scale. State
-        ``feature_scale=1.0`` if they are.""",
-    "target_bounds": """\
+        ``feature_scale=1.0`` if they are.
     target_bounds : tuple (lo, hi) or list of pairs, default=None
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
         arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
         while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
         unit scale. Where they may be far too wide, by public numbers, narrower ones or the median
         are looked for within them, for at most 10 % of the budget, unless you state a
-        `feature_scale`.""",
-    "tol": """\
+        `feature_scale`.
     tol : float, default=1e-6
         For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
-        the largest one; scikit-learn's solvers stop at measures of their own, as fine as this.""",
-    "coef_path": """\
+        the largest one; scikit-learn's solvers stop at measures of their own, as fine as this.
     coef_path : bool, default=False
         Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
-        are released anyway, so it costs no privacy.""",
-    "warm_start": """\
+        are released anyway, so it costs no privacy.
     warm_start : bool, default=False
         Whether to start from the coefficients of the earlier fit of this object, at a price of its
-        own. It needs an accountant, and the earlier fit in the same ledger.""",
-    "verbose": """\
+        own. It needs an accountant, and the earlier fit in the same ledger.
     verbose : int or bool, default=0
         Whether to print what is released, and how far the fit is: ten times, or a hundred from 2
-        on, in one line that stays in place in terminals and notebooks. All of it is public.""",
-    "accountant": """\
+        on, in one line that stays in place in terminals and notebooks. All of it is public.
     accountant : PrivacyAccountant, default=None
-        Ledger that every fit is charged to.""",
-    "random_state": """\
+        Ledger that every fit is charged to.
     random_state : int, RandomState instance, ReproducibleNoise or None, default=None
         An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
         Noise, noisy choices and batches of records come from the operating system all the same,
         so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
         reproducible, hence **not private**: it warns, and an accountant refuses it. With
-        ``epsilon=inf`` nothing is secret, and an int determines the fit.""",
-    "n_threads": """\
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1 or None, default=None
         How many threads may read records, at most. None stands for as many as OpenMP admits, and
         outside the main thread for one. The result does not depend on it, bit for bit: what
@@ -203,41 +159,31 @@ TEXTS = {
         and forked processes have one thread. It pays where a pass reads millions of cells: a pass
         has at most one thread for every 131,072 cells, which are records times columns read (an
         update of DP-CD reads two), or stored entries. Mini-batches, columns of sparse X and
-        epsilon = inf have one thread.""",
-    "coef_": """\
+        epsilon = inf have one thread.
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
         Coefficients, float32 if X was. Of several targets each has a fit of its own, with its
-        share of the budget. Released.""",
-    "sparse_coef_": """\
+        share of the budget. Released.
     sparse_coef_ : CSR matrix of shape (1, n_features) or (n_outputs, n_features)
-        The same, made when it is asked for: smaller where most of them are zero.""",
-    "intercept_": """\
+        The same, made when it is asked for: smaller where most of them are zero.
     intercept_ : float or ndarray of shape (n_outputs,)
-        Intercept. Released.""",
-    "coef_path_": """\
+        Intercept. Released.
     coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_outputs, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
-        averaging `coef_` is a mean of iterates, not the last of these. Released.""",
-    "intercept_path_": """\
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
     intercept_path_ : ndarray of shape (n_points,) or (n_points, n_outputs)
-        Intercepts of the same iterates. Released.""",
-    "feature_bounds_": """\
+        Intercepts of the same iterates. Released.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
         What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
-        found and released.""",
-    "row_norm_bound_": """\
+        found and released.
     row_norm_bound_ : float or None
-        Bound on the norm of records, stated or found and released; None is none.""",
-    "target_bounds_": """\
+        Bound on the norm of records, stated or found and released; None is none.
     target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
         What the target is clipped to in the fit, stated or found and released, within the stated
-        ones too; None is no clip.""",
-    "coef_cov_": """\
+        ones too; None is no clip.
     coef_cov_ : ndarray of shape (n_coefs, n_coefs)
         With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
         sampling and by the noise. NaN where it is not `inference_valid_`, and of coefficients that
-        the released curvature does not tell apart, which `summary` names. Released.""",
-    "coef_std_": """\
+        the released curvature does not tell apart, which `summary` names. Released.
     coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
         Standard errors, and the part of them that is the noise. Released. Without `inference`
         `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
@@ -246,57 +192,44 @@ TEXTS = {
         than least squares within the bounds. It is NaN of coefficients that the released curvature
         does not tell apart, and of all where the last step was longer than six of it: the steps
         had not arrived. Other fits release no curvature, which it depends on: after them it is an
-        AttributeError.""",
-    "inference_valid_": """\
+        AttributeError.
     inference_valid_ : bool
         Whether the noisy moments are safely positive in some direction at least, the steps arrived
         and, where bounds were found, hardly any record lies outside of them (1.2/sqrt(n) of all).
         False where public numbers rule intervals out: then the fit is that of ``inference=False``.
-        Released.""",
-    "outside_share_": """\
+        Released.
     outside_share_ : float
         With `inference`, where bounds were found: the share of records that lie outside of them, by
-        a noisy count. Released.""",
-    "solver_": """\
+        a noisy count. Released.
     solver_ : str
         The solver that ran, a word of `solver`, or "scikit-learn" where its own solver did, without
-        noise. Public.""",
-    "n_iter_": """\
+        noise. Public.
     n_iter_ : int
-        T, the number of updates; public (with epsilon = inf, how many were needed).""",
-    "n_features_in_": """\
+        T, the number of updates; public (with epsilon = inf, how many were needed).
     n_features_in_ : int
-        Number of features. Public.""",
-    "feature_names_in_": """\
+        Number of features. Public.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X has names that are all strings. Public.""",
-    "privacy_spent_": """\
+        Names of the features, if X has names that are all strings. Public.
     privacy_spent_ : PrivacySpent
-        Named tuple (epsilon, delta) of this fit. Public.""",
-    "privacy_event_": """\
+        Named tuple (epsilon, delta) of this fit. Public.
     privacy_event_ : FitEvent
-        What was released, at which noise, the choices that find scales among it. Public.""",
-    "noise_multiplier_": """\
+        What was released, at which noise, the choices that find scales among it. Public.
     noise_multiplier_ : float
-        z, the standard deviation of the noise over the sensitivity of a gradient release. Public.\
-""",
-    "clip_": """\
+        z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
     clip_ : float or ndarray of shape (n_outputs,)
-        C that was used, in the units of each target. Public.""",
-    "class_weight": """\
+        C that was used, in the units of each target. Public.
     class_weight : dict {label: weight}, default=None
         Public weights of the classes, 1 for a label that is left out; needs `classes`. They
         multiply weights of records before contributions are clipped, so those above 1 are refused
         where there is noise, with what to write. "balanced" is refused, because it counts the
         labels of the records: where the shares of the classes are public, weights of ``min(shares)
-        / (4 * share)`` find rare classes nearly as often.""",
-    "classes_": """\
+        / (4 * share)`` find rare classes nearly as often.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted. Public if `classes` states them, else published without noise.""",
-    "positive": """\
+        The labels, sorted. Public if `classes` states them, else published without noise.
     positive : bool, default=False
-        Whether coefficients are kept from being negative; the intercept is free.""",
-}
+        Whether coefficients are kept from being negative; the intercept is free.
+"""
+)
 
 # Blocks of the regressors that choose a strength.
 _PARAMETERS_OF_CHOICES = (

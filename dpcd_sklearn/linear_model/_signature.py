@@ -1,8 +1,9 @@
 """The short signature that `help` shows, and parameters by theme; ``__init__`` has all of them."""
 
 import inspect
-import re
 import textwrap
+
+from ..utils._shared_texts import by_name
 
 # Parameters that few need: a signature that is read by people leaves them out.
 _OF_FEW = {
@@ -90,8 +91,7 @@ def in_two_tiers(doc):
     if not (mark and end):
         return doc
     texts = {}
-    for text in re.split(r"\n(?=    \S)", listed.rstrip()):
-        name = text.split(" : ")[0].strip()
+    for name, text in by_name(listed).items():
         if chapter := _with(name, _CHAPTERS):  # a subclass of a user's may have other parameters
             text += f"\n\n        {f'{_with(name, _GROWTH)} See :doc:`/guide/{chapter}`.'.strip()}"
         texts[name] = text

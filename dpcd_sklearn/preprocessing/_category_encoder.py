@@ -262,6 +262,7 @@ class CategoryEncoder(PrivateTransformer):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 

@@ -189,8 +189,3 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             for j, weights in enumerate(self.components_.T):  # one order, whatever the batch
                 projected[rows] += centred[:, j, np.newaxis] * weights
         return within_range(projected, X.dtype).astype(X.dtype)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -23,7 +23,7 @@ from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
@@ -89,6 +89,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     charges_nothing = False  # or a property of parameters alone
     _unit_scale = False  # whether columns lie in (-1, 1) where no bounds are stated
+    _takes_sparse = False  # or such a property, too
+    # what is uncertain where records are few, and what to state instead
+    _uncertain, _remedy = "the scales", "feature_bounds that you know"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -129,7 +132,19 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         return self
 
     def _few_records_warning(self, units, n_normalizer):
-        """A warning of too few records, from public numbers; None where there are enough."""
+        """A warning if most choices of quantiles or categories would be noise; else None."""
+        if isinstance(units, PartitionUnits):
+            enough = units.threshold <= n_normalizer / 2
+        else:
+            chosen = isinstance(units, QuantileUnits) and not units.noiseless
+            enough = not chosen or n_normalizer * units.eta >= LEAST_EVIDENCE
+        if enough:
+            return None
+        return (
+            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for "
+            f"{self._uncertain} of {self.n_features_in_} columns, which may be far off. Raise "
+            f"epsilon, or state {self._remedy}"
+        )
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
@@ -255,19 +270,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         few = self._few_records_warning(units[0], budget.n)
         if few is not None:
             warn(few)
-        receipt = charge(
-            self.accountant,
-            event,
-            recorder=self._recorder,
-            budget=budget,
-            estimator=type(self).__name__,
-            params=self.get_params(deep=False),
-            n_samples=budget.n,
-            n_features=self.n_features_in_,
-            reproducible=key is not None,
-        )
-        self._was_charged = self._was_charged or receipt.entry_id is not None
-        return receipt, key
+        return self._charge(event, budget, self.n_features_in_, key), key
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""
@@ -278,6 +281,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
+        tags.input_tags.sparse = self._takes_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -320,18 +325,3 @@ def refuse_more_than(n_public, of="columns", **stated):
             f"{name}={width:,} is more than X has {of} ({n_public:,}): state a number of at most "
             f"{n_public:,}, or leave this step out"
         )
-
-
-def few_records(step, units, n_normalizer, what, remedy):
-    """A warning if most choices of quantiles or categories would be noise; else None."""
-    if isinstance(units, PartitionUnits):
-        enough = units.threshold <= n_normalizer / 2
-    else:
-        chosen = isinstance(units, QuantileUnits) and not units.noiseless
-        enough = not chosen or n_normalizer * units.eta >= LEAST_EVIDENCE
-    if enough:
-        return None
-    return (
-        f"{n_normalizer} records at epsilon={float(step.epsilon):g} are few for {what} of "
-        f"{step.n_features_in_} columns, which may be far off. Raise epsilon, or state {remedy}"
-    )

@@ -23,7 +23,7 @@ from ..utils._input import read_records
 from ..utils._tiles import within_range
 from ..utils._typing import ArrayLike, Bounds
 from ._bounds_scaler import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
 
@@ -33,6 +33,8 @@ _WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either s
 
 class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
     """A transformer that learns quantiles of its columns."""
+
+    _uncertain = "quantiles"
 
     _parameter_constraints = OF_BUDGET | {"feature_bounds": [None, tuple, list, dict]}
 
@@ -84,21 +86,6 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
                 "dense; pass X.toarray(), or a scaler with with_centering=False"
             )
         return read_records(self, X, reset=reset, **checks)
-
-    @property
-    def _takes_sparse(self):
-        """Whether zero stays zero."""
-        return False
-
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "feature_bounds that you know"
-        return few_records(self, units, n_normalizer, "quantiles", remedy)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _inverted(running, quantiles, lo, hi):

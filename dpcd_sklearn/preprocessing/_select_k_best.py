@@ -96,7 +96,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     (20000, 2)
     """
 
-    _unit_scale = True
+    _unit_scale = _takes_sparse = True
     _parameter_constraints = OF_BUDGET | {
         "k": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
@@ -179,6 +179,5 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags

@@ -23,7 +23,7 @@ from ..utils._input import read_records
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -111,6 +111,7 @@ class DPSimpleImputer(PrivateTransformer):
     6 choices of bounded range 0.1814, under replace-one neighbours
     """
 
+    _uncertain, _remedy = "the fills", "feature_bounds that you know, or a constant"
     _parameter_constraints = OF_BUDGET | {
         "strategy": [StrOptions({"median", "mean", "most_frequent", "constant"})],
         "fill_value": [None, Real, str],
@@ -135,6 +136,10 @@ class DPSimpleImputer(PrivateTransformer):
         if self.feature_bounds is not None or self.strategy in ("median", "mean"):
             return False
         return self.strategy == "most_frequent" or isinstance(self.fill_value, str)
+
+    @property
+    def _takes_sparse(self):
+        return self.strategy != "most_frequent" and not self._of_words
 
     # ---- the plan ----
 
@@ -228,10 +233,6 @@ class DPSimpleImputer(PrivateTransformer):
             return [Units(means)]
         return [*map(QuantileUnits, scales), PresentUnits(means, n_columns=n_features, **sizes)]
 
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "feature_bounds that you know, or a constant"
-        return few_records(self, units, n_normalizer, "the fills", remedy)
-
     # ---- transforming ----
 
     def transform(self, X: ArrayLike):
@@ -295,10 +296,9 @@ class DPSimpleImputer(PrivateTransformer):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.strategy != "most_frequent" and not self._of_words
-        tags.input_tags.string = self._of_words
-        tags.input_tags.categorical = self._of_words
-        tags.transformer_tags.preserves_dtype = [] if self._of_words else ["float64", "float32"]
+        tags.input_tags.string = tags.input_tags.categorical = self._of_words
+        if self._of_words:
+            tags.transformer_tags.preserves_dtype = []
         return tags
 
 

@@ -11,7 +11,7 @@ from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._input import read_records
 from ._bounds_scaler import CHECKS, BoundedMap
-from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 
 @dataclass(eq=False, repr=False)
@@ -107,6 +107,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     18 choices of bounded range 0.08647, under replace-one neighbours
     """
 
+    _remedy = "bounds that you know to a BoundsScaler"
     _parameter_constraints = OF_BUDGET | dict.fromkeys(
         ("with_centering", "with_tails", "copy"), ["boolean"]
     )
@@ -162,10 +163,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     def _units(self, parts, n_features, sizes):
         return map(QuantileUnits, parts)
 
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "bounds that you know to a BoundsScaler"
-        return few_records(self, units, n_normalizer, "the scales", remedy)
-
     def _map(self):
         lo, hi = self.feature_bounds_
         return lo, hi, self.center_, self.scale_
@@ -173,7 +170,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     def _how_zero_stays(self, j):
         return "centring would make it dense; pass with_centering=False"
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_centering
-        return tags
+    @property
+    def _takes_sparse(self):
+        return not self.with_centering

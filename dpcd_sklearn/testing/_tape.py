@@ -19,6 +19,7 @@ from ..privacy.mechanisms._questions import (
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
 from ..privacy.noise import NoiseSource
 from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import NeverCopied
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
 
 # Shares to which distances of whole numbers and ranges of computed log odds are right.
@@ -48,7 +49,7 @@ class Entry:
     released: object
 
 
-class Recording(ReproducibleNoise):
+class Recording(NeverCopied, ReproducibleNoise):  # a copy would be another tape
     """A `random_state` that records what a fit asks of records, and what is released.
 
     As ReproducibleNoise it makes the noise known: the fit is **not private**, and accountants
@@ -136,17 +137,6 @@ class Recording(ReproducibleNoise):
             elif isinstance(mechanism, (ColumnChoices, GreedyChoices)) and mechanism.eta:
                 found["SelectionEvent", mechanism.eta] += mechanism.count
         return found
-
-    # A copy or a clone would be another tape.
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __reduce_ex__(self, protocol):
         raise TypeError("a tape belongs to the process that records it")

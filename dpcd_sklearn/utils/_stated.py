@@ -27,6 +27,19 @@ def keeps_parameters(constructor: _Constructor) -> _Constructor:
     return __init__
 
 
+class NeverCopied:
+    """Copies and clones of an object are the object itself."""
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 class Stated(BaseEstimator):
     """Parameters that are stated, shown, cloned and searched as an estimator's are.
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from ...exceptions import BudgetExceededError
 from ...utils._persons import as_stated
+from ...utils._stated import NeverCopied
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._joint import joined
@@ -64,7 +65,8 @@ def _stored(name, doc):
     return property(lambda self: getattr(self._ledger.parameters, name), doc=doc)
 
 
-class PrivacyAccountant:
+# A clone or copy that had a budget of its own would spend the records' budget twice.
+class PrivacyAccountant(NeverCopied):
     """The privacy budget of one data set: a filter that refuses what would exceed it.
 
     The accountant is a handle to a ledger in a file. Clones, copies and pickles of the handle, in
@@ -468,17 +470,6 @@ class PrivacyAccountant:
 
     def _identity(self):
         return self.path, self._ledger.parameters.ledger_id
-
-    # A clone or copy that had a budget of its own would spend the records' budget twice.
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __getstate__(self):
         parameters = dataclasses.asdict(self._ledger.parameters)
