@@ -17,9 +17,8 @@ from ..utils._compat import StrOptions
 from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
 from ._constraints import GENERIC
-from ._exposure import WithExposure
 from ._inference import InferenceMixin
-from ._regression import PrivateRegressor
+from ._regression import PrivateRegressor, WithExposure
 
 
 class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):

@@ -18,8 +18,7 @@ from ..privacy.mechanisms._questions import (
 )
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
 from ..privacy.noise import NoiseSource
-from ..utils._reproducible_noise import ReproducibleNoise
-from ..utils._stated import NeverCopied
+from ..utils._stated import NeverCopied, ReproducibleNoise
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
 
 # Shares to which distances of whole numbers and ranges of computed log odds are right.
