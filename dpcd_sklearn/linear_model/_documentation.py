@@ -1,4 +1,4 @@
-"""What `help` shows of the estimators: short signatures, parameters by theme, and shared texts.
+"""The help of the estimators: short signatures, parameters by theme, and texts that they share.
 
 The short signature leaves parameters out that few need; ``__init__`` has all of them.
 """

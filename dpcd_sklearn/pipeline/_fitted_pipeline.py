@@ -1,4 +1,4 @@
-"""What a fitted private pipeline gives: tables and tests of its model, scikit-learn's own steps.
+"""Tables and tests of a fitted private pipeline, and the pipeline as scikit-learn's own steps.
 
 Indicators of an encoder are other columns in those: none for what is unused or infrequent. A
 category that is not known is a row of zeros, so the model that follows has the infrequent

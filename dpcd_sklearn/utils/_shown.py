@@ -1,4 +1,4 @@
-"""What users read: reprs of plain objects, tables as text, docstrings that share texts."""
+"""Texts for readers: reprs of plain objects, tables as text, docstrings that share texts."""
 
 import inspect
 import re
