@@ -8,6 +8,7 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
+from ..linear_model._parameters import keeps_parameters
 from ..pipeline import PrivatePipeline
 from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
 from ..pipeline._public_facts import first_rows
@@ -16,7 +17,6 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..utils._compat import HasMethods, StrOptions, fit_context
 from ..utils._persons import relation_of
-from ..utils._stated import keeps_parameters
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it

@@ -4,9 +4,8 @@ The short signature leaves parameters out that few need; ``__init__`` has all of
 """
 
 import inspect
+import re
 import textwrap
-
-from ..utils._shown import by_name
 
 # Parameters that few need: a signature that is read by people leaves them out.
 _OF_FEW = {
@@ -27,6 +26,12 @@ def short_signature(cls):
         if parameter.name not in _OF_FEW
     ]
     return inspect.Signature(shown)
+
+
+def by_name(texts):
+    """Texts of parameters, each of which begins ``name : type``, by their names."""
+    listed = re.split(r"\n(?=    \S)", texts.rstrip())
+    return {re.split(" : |, ", text)[0].strip(): text for text in listed}
 
 
 # ---- parameters of docstrings: five to start with, then the rest by theme ------------------------

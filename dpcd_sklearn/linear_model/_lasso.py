@@ -1,23 +1,15 @@
 """Private Lasso, by proximal coordinate descent or what suits it better."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from sklearn.linear_model import Lasso
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import CD
-from ..utils._stated import keeps_parameters
 from ..utils._typing import (
-    ArrayLike,
-    Auto,
-    Bounds,
-    Neighboring,
-    Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, REGRESSION, of
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, REGRESSION, CommonParameters, keeps_parameters, of
 from ._regression import PrivateRegressor
 
 
@@ -173,28 +165,10 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         self,
         alpha: float = 1.0,
         *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
         sampling: Literal["uniform", "importance"] | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         positive: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
+        **common: Unpack[CommonParameters],
     ): ...
 
     def _plain(self):

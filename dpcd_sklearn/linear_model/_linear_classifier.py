@@ -1,20 +1,17 @@
 """Private linear classification with any loss, penalty and solver."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._stated import keeps_parameters
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike
 from ._classification import PrivateClassifier
-from ._constraints import GENERIC
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, CommonParameters, keeps_parameters
 
 
 class DPLinearClassifier(InferenceMixin, PrivateClassifier):
@@ -238,29 +235,11 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
-        solver: str | Solver = "auto",
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
         unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
+        **common: Unpack[CommonParameters],
     ): ...
 
     def _plain(self):

@@ -1,6 +1,6 @@
 """Private linear regression with any loss, penalty and solver."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 from sklearn.linear_model import (
     ElasticNet,
@@ -11,13 +11,10 @@ from sklearn.linear_model import (
 
 from ..losses import STATED_LOSSES, Huber, Quantile, Tweedie, loss_of, losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._stated import keeps_parameters
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC
+from ..utils._typing import TargetBounds
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, CommonParameters, keeps_parameters
 from ._regression import PrivateRegressor, WithExposure
 
 
@@ -215,27 +212,9 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
-        solver: str | Solver = "auto",
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         penalize_intercept: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
+        **common: Unpack[CommonParameters],
     ): ...
 
     def _plain(self):

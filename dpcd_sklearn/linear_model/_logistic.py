@@ -1,18 +1,15 @@
 """Private logistic regression, by greedy coordinate descent or what suits it better."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import GCD
-from ..utils._stated import keeps_parameters
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike
 from ._classification import PrivateClassifier
-from ._constraints import CLASSIFICATION, GENERIC, of
 from ._inference import InferenceMixin
+from ._parameters import CLASSIFICATION, GENERIC, CommonParameters, keeps_parameters, of
 from ._strengths import values_of
 
 
@@ -207,28 +204,10 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         C: float = 1.0,
         *,
         l1_ratio: float = 0.0,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
         rule: Literal["gs-s", "gs-r", "gs-q"] | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
+        **common: Unpack[CommonParameters],
     ): ...
 
     def _beside_mean_loss(self, value, n_normalizer):

@@ -11,10 +11,9 @@ from sklearn.linear_model import ElasticNet, GammaRegressor, PoissonRegressor, Q
 
 from ..losses import Quantile
 from ..utils._compat import Interval, StrOptions
-from ..utils._stated import keeps_parameters
-from ._constraints import SEVERAL
 from ._lasso import DPLassoCD
 from ._logistic import DPLogisticGCD
+from ._parameters import SEVERAL, constructor_of
 from ._regression import PrivateRegressor, WithExposure
 from ._ridge import DPRidgeSkGD
 
@@ -37,12 +36,7 @@ def parameters_of(preset, left_out, **own):
         for i, (name, value) in enumerate(own.items())
     ]
     theirs = [each for each in theirs if each.name not in left_out]
-
-    def constructor(*args, **params):
-        constructor.__signature__.bind(*args, **params)
-
-    constructor.__signature__ = inspect.Signature([first, *ours, *theirs])
-    return keeps_parameters(constructor)
+    return constructor_of([first, *ours, *theirs])
 
 
 class _ChoosesStrength:

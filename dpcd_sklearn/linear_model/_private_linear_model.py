@@ -34,6 +34,7 @@ from ..plan._target import found_target
 from ..plan._target_mean import with_mean
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
 from ..utils._cells import read_labels
@@ -44,7 +45,9 @@ from ..utils._shown import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._constraints import (
+from ._documentation import TEXTS, in_two_tiers, short_signature
+from ._export import Exported
+from ._parameters import (
     COMMON,
     MAY_BE_OBJECTS,
     ball_of,
@@ -54,8 +57,6 @@ from ._constraints import (
     refuse_parameters_of_words,
     stated_solver,
 )
-from ._documentation import TEXTS, in_two_tiers, short_signature
-from ._export import Exported
 from ._progress import Progress
 from ._records import checked_records
 from ._strengths import (
@@ -92,11 +93,8 @@ class PrivateLinearModel(
     l1_ratio = 0.0
     positive = False
     constraint = None
-    inference = False
-    penalize_intercept = False
+    inference = penalize_intercept = coef_path = warm_start = False
     class_weight = None
-    coef_path = False
-    warm_start = False
     verbose = 0
     n_threads = None
 
@@ -298,7 +296,18 @@ class PrivateLinearModel(
         self._warn_of_one_strength(plan.outputs[0].request)
         warn_of_few_records(plan.request)
         # 3. charge
-        receipt = self._charge(plan.event, plan.request.budget, shape[1], key)
+        receipt = charge(
+            self.accountant,
+            plan.event,
+            recorder=self._recorder,
+            budget=plan.request.budget,
+            estimator=type(self).__name__,
+            params=self._stated_params(),
+            n_samples=plan.request.budget.n,
+            n_features=shape[1],
+            reproducible=key is not None,
+        )
+        self._was_charged = self._was_charged or receipt.entry_id is not None
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:
@@ -345,6 +354,10 @@ class PrivateLinearModel(
             squares, means = found_moments(plan, receipt, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
+
+    def _stated_params(self):
+        """The parameters that the ledger's entry keeps."""
+        return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
         """Where a warm start begins, and None for a cold one; before the charge."""

@@ -26,7 +26,7 @@ from ..utils._other_arrays import given_back, on_host, refuse_collections
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._constraints import REGRESSION, of
+from ._parameters import REGRESSION, of
 from ._prediction import exponential, margins_of_model, within
 from ._private_linear_model import PrivateLinearModel
 

@@ -1,25 +1,17 @@
 """Private ridge regression, by sketched gradient descent or what suits it better."""
 
-from typing import Literal
+from typing import Unpack
 
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..solvers import SkGD
-from ..utils._stated import keeps_parameters
 from ..utils._typing import (
-    ArrayLike,
-    Auto,
-    Bounds,
-    Neighboring,
-    Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, REGRESSION, of
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, REGRESSION, CommonParameters, keeps_parameters, of
 from ._regression import PrivateRegressor
 
 
@@ -179,29 +171,11 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         self,
         alpha: float = 1.0,
         *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
         sampling: str | Sampling | None = None,
         block_size: int | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         positive: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
+        **common: Unpack[CommonParameters],
     ): ...
 
     def _beside_mean_loss(self, value, n_normalizer):

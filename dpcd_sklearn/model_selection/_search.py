@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
+from ..linear_model._parameters import keeps_parameters
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
 from ..plan._private_fit import warn_of_weak_promise
@@ -29,7 +30,6 @@ from ..utils._compat import available_if, num_samples
 from ..utils._other_arrays import on_host
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count
-from ..utils._stated import keeps_parameters
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ..utils._warnings import silence, warn

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
+from ..linear_model._parameters import keeps_parameters
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -20,7 +21,7 @@ from ..utils._compat import StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
-from ..utils._stated import ReproducibleNoise, keeps_parameters
+from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back

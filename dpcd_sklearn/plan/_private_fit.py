@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..leaks import all_private, counted_and_not, tree_of
 from ..privacy.accounting._promise import promised, public_number
-from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._questions import is_tape
 from ..utils._compat import HasMethods, Interval, ScoringMonitor, StrOptions, held_by_callers
 from ..utils._persons import OF_NEIGHBORING
@@ -98,26 +97,6 @@ class PrivateFit:
                 "can't vouch for this fit. Leave random_state=None, or make the accountant with "
                 "testing=True"
             )
-
-    def _stated_params(self):
-        """The parameters that the ledger's entry keeps."""
-        return self.get_params(deep=False)
-
-    def _charge(self, event, budget, n_features, key):
-        """Charge the accountant for a fit with this key of its noise; returns the receipt."""
-        receipt = charge(
-            self.accountant,
-            event,
-            recorder=self._recorder,
-            budget=budget,
-            estimator=type(self).__name__,
-            params=self._stated_params(),
-            n_samples=budget.n,
-            n_features=n_features,
-            reproducible=key is not None,
-        )
-        self._was_charged = self._was_charged or receipt.entry_id is not None
-        return receipt
 
     def _shown(self, plan):
         """The plan, or in an audit that of as little noise as its recorder asks for."""

@@ -23,7 +23,7 @@ from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
@@ -345,7 +345,19 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         few = self._few_records_warning(units[0], budget.n)
         if few is not None:
             warn(few)
-        return self._charge(event, budget, self.n_features_in_, key), key
+        receipt = charge(
+            self.accountant,
+            event,
+            recorder=self._recorder,
+            budget=budget,
+            estimator=type(self).__name__,
+            params=self.get_params(deep=False),
+            n_samples=budget.n,
+            n_features=self.n_features_in_,
+            reproducible=key is not None,
+        )
+        self._was_charged = self._was_charged or receipt.entry_id is not None
+        return receipt, key
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from ..privacy.ledger._prepaid import NeverCopied
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
@@ -18,7 +19,7 @@ from ..privacy.mechanisms._questions import (
 )
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
 from ..privacy.noise import NoiseSource
-from ..utils._stated import NeverCopied, ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
 
 # Shares to which distances of whole numbers and ranges of computed log odds are right.

@@ -37,12 +37,6 @@ def _short(value):
 # ---- Docstrings ----------------------------------------------------------------------------------
 
 
-def by_name(texts):
-    """Texts of parameters, each of which begins ``name : type``, by their names."""
-    listed = re.split(r"\n(?=    \S)", texts.rstrip())
-    return {re.split(" : |, ", text)[0].strip(): text for text in listed}
-
-
 def with_shared_texts(doc, texts):
     """A docstring in which every line ``$name`` gives way to the text of this name."""
     if doc is None:

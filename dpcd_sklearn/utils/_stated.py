@@ -1,45 +1,13 @@
-"""Parameters: how a constructor keeps them, and those that are objects with some of their own."""
+"""Parameters that are objects: a solver, a loss, a set, the noise of a test."""
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from numbers import Integral, Real
-from typing import TypeVar
 
 from sklearn.base import BaseEstimator
 
 from ._compat import validate_parameter_constraints
 from ._public import check_real, plain_number
 from ._shown import Shown
-
-_Constructor = TypeVar("_Constructor", bound=Callable[..., None])
-
-
-def keeps_parameters(constructor: _Constructor) -> _Constructor:
-    """A decorator of an ``__init__`` without a body: every parameter becomes an attribute."""
-    _, *parameters = inspect.signature(constructor).parameters.values()
-    defaults = {parameter.name: parameter.default for parameter in parameters}
-
-    @wraps(constructor)
-    def __init__(self, *args, **params):  # noqa: N807
-        constructor(self, *args, **params)  # Python refuses what is no parameter, or missing
-        vars(self).update(defaults | dict(zip(defaults, args, strict=False)) | params)
-
-    return __init__
-
-
-class NeverCopied:
-    """Copies and clones of an object are the object itself."""
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
 
 class Stated(BaseEstimator):

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 
 from ...exceptions import BudgetExceededError
 from ...utils._persons import as_stated
-from ...utils._stated import NeverCopied
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._joint import joined
@@ -23,7 +22,7 @@ from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_entries import LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport, html_of_balance, report_of, shown_as
-from ._prepaid import Prepaid
+from ._prepaid import NeverCopied, Prepaid
 from ._rehearsal import planned_fits
 
 __all__ = ["LedgerEntry", "LedgerReport", "PrivacyAccountant", "PrivacyCost", "PrivacySpent"]

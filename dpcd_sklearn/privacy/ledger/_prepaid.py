@@ -7,9 +7,21 @@ planned is refused: before the charge if it comes first, and without a release i
 
 import threading
 
-from ...utils._stated import NeverCopied
 from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
+
+
+class NeverCopied:
+    """Copies and clones of an object are the object itself."""
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
 
 class Prepaid(NeverCopied):  # a copy would pay a second time with the same money
