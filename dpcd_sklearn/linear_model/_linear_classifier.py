@@ -1,19 +1,17 @@
 """Private linear classification with any loss, penalty and solver."""
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike
 from ._classification import PrivateClassifier
-from ._constraints import GENERIC
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, CommonParameters, keeps_parameters
 
 
 class DPLinearClassifier(InferenceMixin, PrivateClassifier):
@@ -80,6 +78,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
         states ``solver__rule``.
 
+    $words_of_presets
     $words_of_generic_estimators
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
@@ -161,12 +160,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----
@@ -232,6 +226,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         | {"loss": [StrOptions({"auto", "log_loss", *losses_for("classification")})]}
     )
 
+    @keeps_parameters
     def __init__(
         self,
         loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
@@ -240,58 +235,12 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
-        solver: str | Solver = "auto",
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
         unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.constraint = constraint
-        self.solver = solver
-        self.epsilon = epsilon
-        self.delta = delta
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.unknown_label = unknown_label
-        self.penalize_intercept = penalize_intercept
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+        **common: Unpack[CommonParameters],
+    ): ...
 
     def _plain(self):
         # its C is 1 / (alpha n), and n is not kept

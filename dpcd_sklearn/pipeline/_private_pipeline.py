@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
+from ..linear_model._parameters import keeps_parameters
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -20,11 +21,11 @@ from ..utils._compat import StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
-from ._inference import InferenceOfModel
+from ._fitted_pipeline import InferenceOfModel, LeavesAsPlain
 from ._joint_plan import (
     check_steps,
     joint_planner,
@@ -33,7 +34,6 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
-from ._plain_steps import LeavesAsPlain
 from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 
@@ -172,6 +172,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         "verbose": ["boolean"],
     }
 
+    @keeps_parameters
     def __init__(
         self,
         steps: list[tuple[str, Any]],
@@ -184,16 +185,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         verbose: bool = False,
-    ):
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.accountant = accountant
-        self.shares = shares
-        self.public_steps = public_steps
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.verbose = verbose
+    ): ...
 
     # ---- public: what a fit would release ----
 
