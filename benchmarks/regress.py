@@ -120,9 +120,11 @@ def scores_of(model, X, y, of_coefficients=False):
     if not hasattr(model, "classes_"):
         scores = {"R2": model.score(X, y)}
         if of_coefficients:
-            spread, right = X.std(axis=0), LinearRegression().fit(X, y).coef_
-            errors = np.abs((model.coef_ - right) * spread)
-            scores["coefficient"] = -errors.max() / np.abs(right * spread).max()
+            spread = X.std(axis=0)
+            # in raw units least squares would drop columns beside seconds since 1970
+            right = LinearRegression().fit((X - X.mean(axis=0)) / spread, y).coef_
+            errors = np.abs(model.coef_ * spread - right)
+            scores["coefficient"] = -errors.max() / np.abs(right).max()
         return scores
     chances = model.predict_proba(X)
     saved = {"D2": d2_log_loss_score(y, chances, labels=model.classes_)}

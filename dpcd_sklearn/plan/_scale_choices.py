@@ -84,15 +84,14 @@ MOST_ZOOMS = 5
 # factors with each doubling beyond that size, and with each halving: empty intervals are narrow,
 # and to take one for what lies beside one number is a ruin. Everything is likelier than any.
 _HALVINGS = 44
-
-
-def _interval_prior(outwards, inwards, of_all):
-    doublings = np.arange(len(REACHES)) / 2 - _HALVINGS
-    away = np.maximum(outwards * doublings, -inwards * doublings)
-    return np.append(np.exp(-away[:-1].clip(max=16)), of_all)
-
-
-_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.5, 2.0, 60.0)
+# A reach of a power of two is to hold a number of that size, of which indicators are made.
+_JUST_ABOVE = 1 + 2.0**-20
+_DOUBLINGS = np.arange(len(REACHES) - 1) / 2 - _HALVINGS
+_AWAY_FROM_SIZE = np.maximum(0.7 * _DOUBLINGS, -0.35 * _DOUBLINGS)
+_SPREAD_PRIOR = np.append(np.exp(-_AWAY_FROM_SIZE), 20.0)
+# Beside one number others may be far larger: an empty interval costs this column alone.
+_BESIDE_PRIOR = np.exp(2.0 * _DOUBLINGS.clip(-8, 0)) / (1 + (_DOUBLINGS.clip(0) / 5) ** 2)
+_BESIDE_PRIOR = np.append(_BESIDE_PRIOR, 60.0)
 
 
 def n_choices(n_columns, how, zooms=0, *, twice=False):
@@ -158,20 +157,21 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         # the last one is for what lies beside the one number of most cells
         times = max(zooms - (how == "tails"), 1)
         center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
-    around = center, np.ldexp(size, -_HALVINGS)
+    around = center, np.ldexp(size, -_HALVINGS) * _JUST_ABOVE
     reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR)
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
     found = np.where(near | mostly_zero, of_interval, of_quartiles)
     half_width = np.where(spread, found, half_width)
-    beside = ~spread & ((how == "tails") | mostly_zero) & (rare is not None)
+    beside = ~spread & ((how == "tails") | mostly_zero)
     if beside.any():
-        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, 1 - rare, beside)
+        # everything has odds of its own, so half of that evidence is enough
+        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, (1 - rare) / 2, beside)
         half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
         beside &= mostly_zero | (found & (zooms > 1))
-    if how == "tails":
-        for columns, *far in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
+    for columns, *far in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
+        if how == "tails" or columns is beside:
             doublings = find_tails(oracle, of, center, half_width, *far, columns=columns)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
@@ -340,6 +340,6 @@ def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, col
 
 
 def rare_of(evidence):
-    """The farthest quantile of which evidence enough is beyond."""
+    """The farthest quantile of which evidence enough is beyond, or the nearest one."""
     able = (tail for tail, beyond in _RARE.items() if evidence * beyond >= RARE_EVIDENCE)
-    return next(able, None)
+    return next(able, min(_RARE))
