@@ -86,12 +86,15 @@ MOST_ZOOMS = 5
 _HALVINGS = 44
 # A reach of a power of two is to hold a number of that size, of which indicators are made.
 _JUST_ABOVE = 1 + 2.0**-20
-_DOUBLINGS = np.arange(len(REACHES) - 1) / 2 - _HALVINGS
-_AWAY_FROM_SIZE = np.maximum(0.7 * _DOUBLINGS, -0.35 * _DOUBLINGS)
-_SPREAD_PRIOR = np.append(np.exp(-_AWAY_FROM_SIZE), 20.0)
-# Beside one number others may be far larger: an empty interval costs this column alone.
-_BESIDE_PRIOR = np.exp(2.0 * _DOUBLINGS.clip(-8, 0)) / (1 + (_DOUBLINGS.clip(0) / 5) ** 2)
-_BESIDE_PRIOR = np.append(_BESIDE_PRIOR, 60.0)
+
+
+def _interval_prior(outwards, inwards, of_all):
+    doublings = np.arange(len(REACHES)) / 2 - _HALVINGS
+    away = np.maximum(outwards * doublings, -inwards * doublings)
+    return np.append(np.exp(-away[:-1].clip(max=16)), of_all)
+
+
+_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.35, 2.0, 60.0)
 
 
 def n_choices(n_columns, how, zooms=0, *, twice=False):
