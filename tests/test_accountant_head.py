@@ -16,9 +16,7 @@ from tables import table
 
 from dpcd_sklearn.__main__ import main
 from dpcd_sklearn.exceptions import LedgerError
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
-from dpcd_sklearn.privacy.accounting._calibration import gaussian_fit_event
-from dpcd_sklearn.privacy.accounting._promise import Budget
+from dpcd_sklearn.privacy.accounting import Budget, FitEvent, GaussianEvent, gaussian_fit_event
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _ledger, _ledger_report
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import COLUMNS, sha256

@@ -417,11 +417,11 @@ def test_one_target_is_one_target_in_any_shape():
 
 
 def test_no_two_targets_share_their_noise():
-    RECORDS, TARGETS = np.zeros((50, 4)), np.zeros((50, 3))
+    zeros = np.zeros((50, 4)), np.zeros((50, 3))
     model = DPRidgeSkGD(fit_intercept=False, max_iter=5, **UNIT)
-    assert len(np.unique(model.fit(RECORDS, TARGETS).coef_)) == 12
+    assert len(np.unique(model.fit(*zeros).coef_)) == 12
     with pytest.warns(ReproducibleNoiseWarning):
-        model.set_params(random_state=ReproducibleNoise(0)).fit(RECORDS, TARGETS)
+        model.set_params(random_state=ReproducibleNoise(0)).fit(*zeros)
     assert len(np.unique(model.coef_)) == 12
 
 

@@ -18,8 +18,8 @@ DEMO = EXAMPLES / "demo.py"
 MANY_FITS = CHECKOUT / "benchmarks" / "many_fits.py"
 # The docs run these anyway.
 LONG = """plot_audit plot_bounds plot_compressed plot_coordinate_descent plot_dask_parquet
-plot_frozen_features plot_greedy plot_noise plot_plan plot_privacy_accuracy plot_private_pipeline
-plot_private_search plot_sketches plot_solvers""".split()
+plot_frozen_features plot_greedy plot_mixed_table plot_noise plot_plan plot_privacy_accuracy
+plot_private_pipeline plot_private_search plot_sketches plot_solvers""".split()
 GALLERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
     for path in sorted(EXAMPLES.rglob("plot_*.py"))

@@ -42,7 +42,7 @@ from dpcd_sklearn.preprocessing import (
 from dpcd_sklearn.privacy.accounting import FitEvent, Receipt
 from dpcd_sklearn.privacy.ledger import Prepaid
 from dpcd_sklearn.privacy.ledger._rehearsal import Unpaid
-from dpcd_sklearn.privacy.noise._noise import NoiseSource
+from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise, replay
 

@@ -16,6 +16,7 @@ from dpcd_sklearn.privacy.accounting import (
     Budget,
     FitEvent,
     GaussianEvent,
+    Loss,
     SelectionEvent,
     _loss,
     _renyi,
@@ -26,7 +27,7 @@ from dpcd_sklearn.privacy.accounting import (
     zcdp,
     zcdp_epsilon,
 )
-from dpcd_sklearn.privacy.accounting._loss import Loss, repeated, trimmed
+from dpcd_sklearn.privacy.accounting._loss import repeated, trimmed
 from dpcd_sklearn.privacy.accounting._selection_curve import loss_distribution
 
 
