@@ -70,11 +70,12 @@ def second_order(n, p, dtype, order, bounded):
     sums = place.second_order(SquaredLoss(), np.ones(p + 1), fit_intercept=True)
     transform = np.tril(rng.integers(0, 2**20, (p + 1, p + 1)), -1) / 2.0**5 // (p + 1)
     transform = np.asfortranarray(transform + 2.0**20 * np.eye(p + 1))
-    values = np.linalg.svd(transform, compute_uv=False)
-    sums.measure(transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-9))
-    released = [sums.gram(2.0, 2.0**11), sums.gradient(np.ones(p + 1), 1.0, 2.0**20)]
-    sums.measure(transform, values[0] * 1.001, values[-1] * 0.999, short_transform(transform))
-    released.append(sums.gradient(np.ones(p + 1), 1.0, 2.0**36).astype(float))
+    released = [sums.gram(2.0, 2.0**11)]
+    for least in (2.0**20, 2.0**6):  # a geometry in one limb, and in two
+        transform[-1, -1] = least
+        values = np.linalg.svd(transform, compute_uv=False)
+        sums.measure(transform, values[0] * 1.001, values[-1] * 0.999, short_transform(transform))
+        released.append(sums.gradient(np.ones(p + 1), 1.0, 2.0**36).astype(float))
     edges = np.full(p, -3.0), np.full(p, 5.0)
     released += [place.counts("features"), place.counts("features", edges=edges)]
     return np.concatenate([found.ravel() for found in released])

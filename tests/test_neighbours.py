@@ -50,6 +50,7 @@ from dpcd_sklearn.privacy.mechanisms import (
 )
 from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
 from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
+from dpcd_sklearn.privacy.sums._integer_rows import short_transform
 from dpcd_sklearn.privacy.sums._score_sums import LEVELS
 
 RELATIONS = ["replace_one", "add_remove"]
@@ -404,7 +405,7 @@ class ClippedBefore:
 
     def measure(self, transform, largest, smallest, narrow=None):
         same = np.asfortranarray(np.eye(len(transform)) * np.rint(smallest))
-        self._sums.measure(same, smallest, smallest)
+        self._sums.measure(same, smallest, smallest, short_transform(same))
 
 
 class ClippedByClass:

@@ -3,24 +3,23 @@
 (a) A record's gradient there is its derivative times the image of its row. The norm of that is
     bounded from above once, and gradients are clipped by it and summed in the coordinates that they
     are in. The sums are integers, so their image is exact too. No record's image is kept.
-(b) *Whole rows.* Where the geometry is near enough to one of 16 bits, rows become whole numbers of
-    16 bits, in units of their own length: once, and a record adds a whole multiple of its row. All
-    products are of 16 bits, those of iterates and of large multiples in two limbs: sums of 32 bits
-    are exact, whatever their order. Rows are kept where memory is enough, a quarter of what the
-    records take in doubles; if not, or if records are sparse, they are made again in each pass.
-(c) *Other geometries* read the records as they are, in the fixed order of ``_gradient_sums``.
+(b) *Whole rows.* Rows become whole numbers of 16 bits, in units of their own length: once, and a
+    record adds a whole multiple of its row. All products are of 16 bits, those of geometries,
+    iterates and large multiples in two limbs: sums of 32 bits are exact, whatever their order. Rows
+    are kept where memory is enough, a quarter of what the records take in doubles; if not, or if
+    records are sparse, they are made again in each pass.
 """
 
 import numpy as np
-from libc.math cimport INFINITY, floor, sqrt
+from libc.math cimport floor, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ...utils._threads cimport SLAB
-from ._curvature_sums cimport Bench, CurvatureSums, Room
-from ._integer_rows import ROW_UNITS, limbs, longest_row
+from ._curvature_sums cimport Bench, CurvatureSums
+from ._integer_rows import limbs, longest_row
 from ._kernels cimport (
     KERNELS,
     dpcd_pairs_apart,
@@ -105,21 +104,19 @@ cdef class GeometrySums(CurvatureSums):
     records, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
     """
 
-    cdef double[::1] _square_norms
-    cdef double _smallest
-    cdef bint _is_measured
-    # whole rows: as they are kept; the geometry, and units of its rows; those of a row and of its
-    # columns; of every record, its length over its units, and how often it may count
+    # whole rows, of so many numbers each (0 until they are made): as they are kept; the geometry,
+    # and units of its rows; those of a row and of its columns; of every record, its length over its
+    # units, and how often it may count
     cdef Py_ssize_t _apart, _n_limbs
     cdef int16_t[:, ::1] _whole
     cdef int32_t[:, ::1] _pairs
     cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
-    cdef double _row_units, _slack
+    cdef double _row_units, _slack, _smallest
     # an iterate: its limbs, their units, and units of a gradient in its clip
     cdef int16_t[:, ::1] _limbs
     cdef double _unit, _of_first, _per_clip, _most
 
-    def measure(self, transform, double largest, double smallest, narrow=None):
+    def measure(self, transform, double largest, double smallest, narrow):
         """Bound the norms of all rows' images, for gradients that are clipped by them.
 
         Parameters
@@ -128,40 +125,13 @@ cdef class GeometrySums(CurvatureSums):
             Integers up to `most_of_transform`, in Fortran order.
         largest, smallest : float
             Bounds of its singular values.
-        narrow : tuple, default=None
-            The same geometry in 16 bits, as `short_transform` gives it, or None.
+        narrow : tuple
+            The same geometry in 16 bits, as `short_transform` gives it.
         """
-        self._smallest = smallest
-        if narrow is None:
-            self._apart = 0
-            self._measure_images(transform, largest)
-        else:
-            self._pairs, self._of_rows, of_columns, self._row_units, self._slack = narrow
-            self._of_columns = of_columns * np.asarray(self._per_unit)
-            self._squares = np.square(self._of_columns)
-            self._measure_whole(2)
-        self._is_measured = True
-
-    cdef int _measure_images(self, transform, double largest) except -1:
-        """Bounds of images, from those of rows in doubles."""
-        cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
-        cdef double[::1] lengths = np.empty(self._tile_rows)
-        cdef double slack = 0.5 * largest * sqrt(<double>d), norm
-        cdef Interrupts interrupts = Interrupts()
-        cdef Room room = Room(self)
-        self._square_norms = np.empty(self.n)
-        while i0 < self.n:
-            interrupts.look()
-            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
-            self._image(room, m, transform, lengths)
-            for i in range(m):
-                norm = (sqrt(room.bench.norms[i]) + slack) * lengths[i] * LONGER
-                norm /= ROW_UNITS * self._root_curvature * self._smallest
-                norm = norm * norm
-                # an undefined one, of a row that overflows, is infinite: it is multiplied by zero
-                self._square_norms[i0 + i] = norm if norm == norm else INFINITY
-            i0 += m
-        return 0
+        self._pairs, self._of_rows, of_columns, self._row_units, self._slack = narrow
+        self._of_columns, self._smallest = of_columns * np.asarray(self._per_unit), smallest
+        self._squares = np.square(self._of_columns)
+        self._measure_whole(2)
 
     cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
         """Make whole rows and bound their images; they are kept where memory is enough."""
@@ -183,7 +153,8 @@ cdef class GeometrySums(CurvatureSums):
             for i in range(m):
                 self._lengths[i0 + i] = bench.parts[i] / self._row_units
             if self._pairs.shape[0]:
-                KERNELS.image_norms(bench.rows, m, self.n_coordinates, apart, &self._pairs[0, 0],
+                KERNELS.image_norms(bench.rows, m, self.n_coordinates, apart,
+                                    self._of_rows.shape[0] // apart, &self._pairs[0, 0],
                                     &self._of_rows[0], bench.room, bench.norms)
                 for i in range(m):
                     image = (sqrt(bench.norms[i]) + self._slack) * LONGER
@@ -209,13 +180,12 @@ cdef class GeometrySums(CurvatureSums):
 
         Returns
         -------
-        ndarray of shape (n_outputs * n_coordinates,), int64; of whole rows int, which may have more
-        bits; float64 for plain sums, in the units of X
+        ndarray of shape (n_outputs * n_coordinates,), of int, which may have more than 64 bits;
+        float64 for plain sums, in the units of X
         """
         cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Question question = question_of(NULL, size, True, clip, limit)
-        cdef const int64_t *integers
         cdef const double *plain
         if w.shape[0] != size:
             raise ValueError(f"expected {size} coefficients, got {w.shape[0]}")
@@ -226,16 +196,9 @@ cdef class GeometrySums(CurvatureSums):
             if plain == NULL:
                 raise MemoryError
             return np.array(<const double[:size]>plain)
-        if not self._is_measured:
+        if not self._apart:
             raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
-        if self._apart:
-            return self._whole_gradient(w, &question)
-        question.square_norms = &self._square_norms[0]
-        with nogil:
-            integers = self.integers(&question)
-        if integers == NULL:
-            raise MemoryError
-        return np.array(<const int64_t[:size]>integers)
+        return self._whole_gradient(w, &question)
 
     # ---- whole rows ----
 

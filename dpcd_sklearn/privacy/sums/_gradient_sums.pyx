@@ -165,12 +165,9 @@ cdef class GradientSums(LocalSums):
             weights = NULL
         else:
             _read(self.records.weights, question.rows == NULL, rows, n_rows, weights)
-        if question.square_norms == NULL:
-            for i in range(n_rows):
-                norms[i] = 0.0
-            self._row_sums(&tile, &self._inverses[0], 1, norms)
-        else:
-            _read(question.square_norms, question.rows == NULL, rows, n_rows, norms)
+        for i in range(n_rows):
+            norms[i] = 0.0
+        self._row_sums(&tile, &self._inverses[0], 1, norms)
         # 2. derivatives in the margins, times the weight
         self._derivatives(&tile, question.coef, target, r, margins)
         if question.anchor != NULL:
@@ -191,7 +188,7 @@ cdef class GradientSums(LocalSums):
             tile.is_sparse = False
             tile.dense = dpcd_tile_of(products, n_rows, n_rows, m, False)
             KERNELS.rows_dot(&tile.dense, &self._ones[0], True, 0, norms)
-        elif ones and question.square_norms == NULL:
+        elif ones:
             for i in range(n_rows):
                 norms[i] += self._inverses[p]
         # 4. clip the whole vector, and add up

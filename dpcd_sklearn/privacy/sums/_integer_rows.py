@@ -59,7 +59,7 @@ def longest_row(n_coordinates, most=_SHORT):
 
 
 def short_transform(transform):
-    """A geometry of 16 bits that bounds images, if bounds are hardly longer for it.
+    """A geometry of 16 bits that bounds images, in two limbs if bounds are much longer for one.
 
     What it lacks of the transform is at most half a unit in every cell that is not zero, and times
     a row of records at most the norm of these halves times that of the row.
@@ -71,9 +71,9 @@ def short_transform(transform):
 
     Returns
     -------
-    pairs : int32 ndarray of shape (apart / 2, apart)
+    pairs : int32 ndarray of shape (n_limbs * apart / 2, apart)
         As `KERNELS.image_norms` reads them.
-    of_rows : ndarray of shape (apart,)
+    of_rows : ndarray of shape (n_limbs * apart,)
         Units of rows of the geometry.
     of_columns : ndarray of shape (n_coordinates,)
         Powers of two, the largest of them one, by which columns of records are multiplied first:
@@ -81,29 +81,31 @@ def short_transform(transform):
     units : float
         Units of a row of records.
     slack : float
-        What is to be added to the norm of an image. None is returned for all, if that is more than
-        a fiftieth of one that is as long as most are.
+        What is to be added to the norm of an image; with one limb at most a fiftieth of one that is
+        as long as most are.
     """
     d = len(transform)
     apart, units = -(-d // _BLOCK) * _BLOCK, longest_row(d)
     widths = np.linalg.norm(transform, axis=0)
     of_columns = 2.0 ** np.floor(np.log2(widths / widths.max())).clip(-_WIDEST)
-    even = transform / of_columns
-    largest, norms = np.abs(even).max(axis=1), np.linalg.norm(even, axis=1)
-    longest = np.maximum(largest / _SHORT, (norms + d**0.5) / _SHORT_ROW)
-    of_rows = 2.0 ** np.ceil(np.log2(np.maximum(longest, 1.0)))
-    short = np.zeros((apart, apart))
-    short[:d, :d] = np.rint(even / of_rows[:, None])
-    halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
-    slack = np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
+    rest = transform / of_columns
     # of rows whose second moments are those that the geometry turns into a unit matrix
-    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(even))
-    if not slack <= _SHORT_LOSS * typical:
-        return None
-    parts = short.T.reshape(-1, 2, 4, apart).astype(np.int64)
-    pairs = (parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)
-    pairs = np.ascontiguousarray(pairs.reshape(-1, apart).astype(np.int32))
-    return pairs, np.append(of_rows, np.zeros(apart - d)), of_columns, units, slack
+    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(rest))
+    pairs, units_of_rows, slack = [], [], math.inf
+    while len(pairs) < 2 and slack > _SHORT_LOSS * typical:
+        largest, norms = np.abs(rest).max(axis=1), np.linalg.norm(rest, axis=1)
+        longest = np.maximum(largest / _SHORT, (norms + d**0.5) / _SHORT_ROW)
+        of_rows = 2.0 ** np.ceil(np.log2(np.maximum(longest, 1.0)))
+        limb = np.zeros((apart, apart))
+        limb[:d, :d] = np.rint(rest / of_rows[:, None])
+        rest = rest - limb[:d, :d] * of_rows[:, None]
+        halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
+        slack = np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
+        parts = limb.T.reshape(-1, 2, 4, apart).astype(np.int64)
+        pairs.append(((parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)).reshape(-1, apart))
+        units_of_rows.append(np.append(of_rows, np.zeros(apart - d)))
+    pairs = np.concatenate(pairs).astype(np.int32, order="C")
+    return pairs, np.concatenate(units_of_rows), of_columns, units, slack
 
 
 @np.errstate(all="ignore")

@@ -11,7 +11,8 @@
  *     and do not depend on their order.
  * (d) While a tile is summed the next one is asked of the memory: what is read once is read at the
  *     speed of the memory only if the requests never pause.
- * The functions are compiled twice (``_avx2.h``), both give the same bits; ``_kernels.pyx`` chooses.
+ * Those that hold vectors are compiled twice (``_avx2.h``), both give the same bits, and
+ * ``_kernels.pyx`` chooses. The portable ones are plain C, the same on all processors.
  * Which records are rows of 16 bits instead stands in ``proofs/README.md``.
  */
 #ifndef DPCD_KERNELS_H
@@ -95,11 +96,13 @@ typedef struct {
      * apart for each. */
     void (*add_products)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
                          ptrdiff_t apart, int32_t *room, int64_t *totals);
-    /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T of such numbers: pair 4 u + l of
-     * row j, at [4 u + l, j], has the entries of columns 8 u + l and 8 u + 4 + l, and row j counts
-     * units[j] times. Products of rows of T and rows are below 2^31. room: four rows of pairs. */
+    /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T, the sum of some of such numbers:
+     * pair 4 u + l of row j, at [4 u + l, j] of each, has the entries of columns 8 u + l and
+     * 8 u + 4 + l, and row j counts units[j] times. Products of their rows and rows are below 2^31.
+     * room: four rows of pairs. */
     void (*image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
-                        const int32_t *transform, const double *units, int32_t *room, double *out);
+                        ptrdiff_t n_limbs, const int32_t *transform, const double *units,
+                        int32_t *room, double *out);
     /* The first columns of rows of whole numbers, `apart` from each other, in 16 bits. */
     void (*narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart, ptrdiff_t n_columns,
                    int16_t *out);

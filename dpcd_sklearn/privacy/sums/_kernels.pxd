@@ -51,8 +51,8 @@ cdef extern from "_kernels.h":
         void (*add_products)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                              Py_ssize_t apart, int32_t *room, int64_t *totals) noexcept nogil
         void (*image_norms)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
-                            Py_ssize_t apart, const int32_t *transform, const double *units,
-                            int32_t *room, double *out) noexcept nogil
+                            Py_ssize_t apart, Py_ssize_t n_limbs, const int32_t *transform,
+                            const double *units, int32_t *room, double *out) noexcept nogil
         void (*narrow)(const double *rows, Py_ssize_t n_rows, Py_ssize_t apart,
                        Py_ssize_t n_columns, int16_t *out) noexcept nogil
         void (*whole_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,

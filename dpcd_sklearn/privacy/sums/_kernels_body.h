@@ -27,8 +27,6 @@ DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_read)(const void *x, ptrdiff_t i, int is_
     x = dpcd_at(x, i, 1);
 #if DPCD_WIDTH == 4
     return _mm256_cvtps_pd(_mm_loadu_ps((const float *)x));
-#elif DPCD_WIDTH == 2
-    return _mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)x)));
 #else
     return (double)*(const float *)x;
 #endif
@@ -39,8 +37,6 @@ DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_clip)(DPCD_VECTOR a, DPCD_VECTOR lo, DPCD
 {
 #if DPCD_WIDTH == 4
     return _mm256_max_pd(_mm256_min_pd(a, hi), lo);
-#elif DPCD_WIDTH == 2
-    return _mm_max_pd(_mm_min_pd(a, hi), lo);
 #else
     a = a < hi ? a : hi;
     return a > lo ? a : lo;
@@ -251,10 +247,11 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_columns)(const dpcd_tile *t, ptrdiff_t k
     const dpcd_bounds b = dpcd_bounds_at(t->bounds, k, bounded);
     const DPCD_VECTOR least = DPCD_FILL(-DPCD_LARGEST), most = DPCD_FILL(DPCD_LARGEST);
     DPCD_VECTOR part[DPCD_PARTS];
-    DPCD_INTEGERS lanes[4][DPCD_PARTS] = {{{0}}};
+    DPCD_INTEGERS lanes[4][DPCD_PARTS];
     const void *x[4];
     ptrdiff_t i, l, n = t->n_rows;
     int q, h;
+    memset(lanes, 0, sizeof lanes);
     for (q = 0; q < count; q++) x[q] = dpcd_at(t->cells, (k + q) * t->stride, is_float);
     for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES) {
         for (h = 0; h < DPCD_PARTS; h++) {
@@ -304,13 +301,6 @@ DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_f)(const dpcd_tile *t, const double
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static void DPCD_NAME(dpcd_load)(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
-                                 ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
-                                 double *scratch, dpcd_tile *t)
-{
-    dpcd_load(m, i0, rows, n_rows, columns, n_columns, scratch, t);
-}
-
 static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int square,
                                      ptrdiff_t next_rows, double *out)
 {
@@ -331,18 +321,6 @@ static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
 {
     const char *next = dpcd_next_tile(t, next_rows);
     DPCD_BY_CELL(t, dpcd_scaled_rows, scale, factors, magic, next, out, apart);
-}
-
-static void DPCD_NAME(dpcd_weigh)(ptrdiff_t n, const double *weights, double *r)
-{
-    dpcd_weigh(n, weights, r);
-}
-
-static void DPCD_NAME(dpcd_clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs,
-                                       const double *square_norms, ptrdiff_t apart, double clip,
-                                       double *r)
-{
-    dpcd_clip_norms(n, n_outputs, square_norms, apart, clip, r);
 }
 
 static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
@@ -367,42 +345,20 @@ static double DPCD_NAME(dpcd_clipped_column)(const dpcd_tile *t, const double *r
     return sum;
 }
 
-static void DPCD_NAME(dpcd_plain_sums)(const dpcd_tile *t, const double *r, double *sums)
-{
-    DPCD_BY_CELL(t, dpcd_plain_sums, r, sums);
-}
-
-static double DPCD_NAME(dpcd_clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale,
-                                                  double limit)
-{
-    return dpcd_clipped_sum_of_ones(n, r, scale, limit);
-}
-
-static double DPCD_NAME(dpcd_plain_sum_of_ones)(ptrdiff_t n, const double *r)
-{
-    return dpcd_plain_sum_of_ones(n, r);
-}
-
-static void DPCD_NAME(dpcd_narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart,
-                                   ptrdiff_t n_columns, int16_t *out)
-{
-    dpcd_narrow(rows, n_rows, apart, n_columns, out);
-}
-
 static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
-    DPCD_NAME(dpcd_load),
+    dpcd_load,
     DPCD_NAME(dpcd_rows_dot),
     DPCD_NAME(dpcd_scaled_rows),
-    DPCD_NAME(dpcd_weigh),
-    DPCD_NAME(dpcd_clip_norms),
+    dpcd_weigh,
+    dpcd_clip_norms,
     DPCD_NAME(dpcd_clipped_sums),
     DPCD_NAME(dpcd_clipped_column),
-    DPCD_NAME(dpcd_plain_sums),
-    DPCD_NAME(dpcd_clipped_sum_of_ones),
-    DPCD_NAME(dpcd_plain_sum_of_ones),
+    dpcd_plain_sums,
+    dpcd_clipped_sum_of_ones,
+    dpcd_plain_sum_of_ones,
     DPCD_NAME(dpcd_add_products),
     DPCD_NAME(dpcd_image_norms),
-    DPCD_NAME(dpcd_narrow),
+    dpcd_narrow,
     DPCD_NAME(dpcd_whole_dot),
     DPCD_NAME(dpcd_whole_sums),
 };

@@ -7,7 +7,7 @@
 
 #include "_kernels.h"
 
-#if defined(__SSE2__)
+#if DPCD_COMPILES_AVX2
 #include <immintrin.h>
 #endif
 
@@ -153,8 +153,8 @@ DPCD_INLINE void dpcd_scaled_rows(const dpcd_tile *t, const double *restrict sca
     }
 }
 
-DPCD_INLINE void dpcd_plain_sums(const dpcd_tile *t, const double *restrict r,
-                                 double *restrict sums, int is_float, int bounded)
+DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
+                                double *restrict sums, int is_float, int bounded)
 {
     const dpcd_bounds b = t->bounds;
     ptrdiff_t i, k, l, n = t->n_rows, p = t->n_columns;
@@ -175,11 +175,16 @@ DPCD_INLINE void dpcd_plain_sums(const dpcd_tile *t, const double *restrict r,
     }
 }
 
+static void dpcd_plain_sums(const dpcd_tile *t, const double *r, double *sums)
+{
+    DPCD_BY_CELL(t, dpcd_add_plain, r, sums);
+}
+
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
-DPCD_INLINE void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
-                           ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
-                           double *scratch, dpcd_tile *t)
+static void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
+                      ptrdiff_t n_rows, const ptrdiff_t *columns, ptrdiff_t n_columns,
+                      double *scratch, dpcd_tile *t)
 {
     int c_order = m->c_order || rows;
     *t = dpcd_tile_of(scratch, c_order ? n_columns : n_rows, n_rows, n_columns, c_order);
@@ -203,7 +208,7 @@ DPCD_INLINE void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
 
 /* ---- one number a record -------------------------------------------------------------------- */
 
-DPCD_INLINE void dpcd_weigh(ptrdiff_t n, const double *weights, double *restrict r)
+static void dpcd_weigh(ptrdiff_t n, const double *weights, double *restrict r)
 {
     ptrdiff_t i;
     if (weights)
@@ -251,9 +256,9 @@ DPCD_INLINE void dpcd_clip_outputs(ptrdiff_t n, ptrdiff_t n_outputs,
     }
 }
 
-DPCD_INLINE void dpcd_clip_norms(ptrdiff_t n, ptrdiff_t n_outputs,
-                                 const double *restrict square_norms, ptrdiff_t apart,
-                                 double clip, double *restrict r)
+static void dpcd_clip_norms(ptrdiff_t n, ptrdiff_t n_outputs,
+                            const double *restrict square_norms, ptrdiff_t apart,
+                            double clip, double *restrict r)
 {
     ptrdiff_t i;
     if (n_outputs > 1) {
@@ -266,8 +271,8 @@ DPCD_INLINE void dpcd_clip_norms(ptrdiff_t n, ptrdiff_t n_outputs,
     }
 }
 
-DPCD_INLINE double dpcd_clipped_sum_of_ones(ptrdiff_t n, const double *restrict r,
-                                            double scale, double limit)
+static double dpcd_clipped_sum_of_ones(ptrdiff_t n, const double *restrict r,
+                                       double scale, double limit)
 {
     uint64_t bits = 0;
     ptrdiff_t i;
@@ -275,7 +280,7 @@ DPCD_INLINE double dpcd_clipped_sum_of_ones(ptrdiff_t n, const double *restrict 
     return dpcd_sum_of_bits(bits, n);
 }
 
-DPCD_INLINE double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
+static double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
 {
     double s = 0.0;
     ptrdiff_t i;
@@ -306,8 +311,8 @@ DPCD_INLINE void dpcd_pair_cells(const double *restrict row, ptrdiff_t n, int32_
         for (l = 0; l < 4; l++) out[4 * u + l] = dpcd_pair(row[8 * u + l], row[8 * u + 4 + l]);
 }
 
-DPCD_INLINE void dpcd_narrow(const double *restrict rows, ptrdiff_t n_rows, ptrdiff_t apart,
-                             ptrdiff_t n_columns, int16_t *restrict out)
+static void dpcd_narrow(const double *restrict rows, ptrdiff_t n_rows, ptrdiff_t apart,
+                        ptrdiff_t n_columns, int16_t *restrict out)
 {
     ptrdiff_t i, k;
     for (i = 0; i < n_rows; i++)
@@ -318,11 +323,7 @@ DPCD_INLINE void dpcd_narrow(const double *restrict rows, ptrdiff_t n_rows, ptrd
 /* ---- both compilations ---------------------------------------------------------------------- */
 
 #define DPCD_NAME(f) f##_portable
-#if defined(__SSE2__) && defined(__GNUC__)
-#define DPCD_WIDTH 2
-#else
 #define DPCD_WIDTH 1
-#endif
 #include "_kernels_body.h"
 #undef DPCD_NAME
 #undef DPCD_WIDTH

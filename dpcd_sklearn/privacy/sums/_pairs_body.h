@@ -13,8 +13,6 @@
 
 #if DPCD_WIDTH == 4
 typedef __m256i DPCD_PAIRS;
-#elif DPCD_WIDTH == 2
-typedef __m128i DPCD_PAIRS;
 #else
 typedef int32_t DPCD_PAIRS;
 #endif
@@ -31,8 +29,6 @@ DPCD_INLINE DPCD_PAIRS DPCD_NAME(dpcd_fill_pairs)(int32_t x)
 {
 #if DPCD_WIDTH == 4
     return _mm256_set1_epi32(x);
-#elif DPCD_WIDTH == 2
-    return _mm_set1_epi32(x);
 #else
     return x;
 #endif
@@ -43,8 +39,6 @@ DPCD_INLINE DPCD_PAIRS DPCD_NAME(dpcd_add_pairs)(DPCD_PAIRS sum, DPCD_PAIRS a, D
 {
 #if DPCD_WIDTH == 4
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
-#elif DPCD_WIDTH == 2
-    return _mm_add_epi32(sum, _mm_madd_epi16(a, b));
 #else
     return sum + (int16_t)a * (int16_t)b + (a >> 16) * (b >> 16);
 #endif
@@ -102,11 +96,12 @@ static void DPCD_NAME(dpcd_add_products)(const double *rows, ptrdiff_t n_rows, p
 
 /* out[i] = |transform rows[i]|^2, where transform has pairs as columns, and units of its rows. */
 static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
-                                        ptrdiff_t apart, const int32_t *transform,
-                                        const double *units, int32_t *room, double *out)
+                                        ptrdiff_t apart, ptrdiff_t n_limbs,
+                                        const int32_t *transform, const double *units,
+                                        int32_t *room, double *out)
 {
     int32_t sums[4][DPCD_PAIRS_BLOCK];
-    ptrdiff_t i, k, l, last;
+    ptrdiff_t i, h, k, l, last;
     int q;
     for (i = 0; i < n_rows; i += 4) {
         double lanes[4][DPCD_LANES] = {{0.0}};
@@ -115,12 +110,17 @@ static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, pt
         for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
             last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
             last = last < n_columns ? last : (n_columns + 7) / 8 * 8;
-            DPCD_NAME(dpcd_pair_products)(room, apart, 1, transform + k, apart, last / 2, sums);
+            double images[4][DPCD_PAIRS_BLOCK] = {{0.0}};
+            for (h = 0; h < n_limbs; h++) {
+                const int32_t *limb = transform + h * (apart / 2) * apart;
+                DPCD_NAME(dpcd_pair_products)(room, apart, 1, limb + k, apart, last / 2, sums);
+                for (q = 0; q < 4; q++)
+                    for (l = 0; l < DPCD_PAIRS_BLOCK; l++)
+                        images[q][l] += sums[q][l] * units[h * apart + k + l];
+            }
             for (q = 0; q < 4; q++)
-                for (l = 0; l < DPCD_PAIRS_BLOCK; l++) {
-                    double image = sums[q][l] * units[k + l];
-                    lanes[q][l % DPCD_LANES] += image * image;
-                }
+                for (l = 0; l < DPCD_PAIRS_BLOCK; l++)
+                    lanes[q][l % DPCD_LANES] += images[q][l] * images[q][l];
         }
         for (q = 0; q < 4 && i + q < n_rows; q++) out[i + q] = dpcd_join(lanes[q]);
     }
@@ -136,9 +136,6 @@ DPCD_INLINE void DPCD_NAME(dpcd_pair_loaded)(const int16_t *x, const int16_t *y,
 #if DPCD_WIDTH == 4 /* halves of four columns, which dpcd_add_paired puts in order */
     *first = _mm256_unpacklo_epi16(a, b);
     *second = _mm256_unpackhi_epi16(a, b);
-#elif DPCD_WIDTH == 2
-    *first = _mm_unpacklo_epi16(a, b);
-    *second = _mm_unpackhi_epi16(a, b);
 #else
     *first = dpcd_pair(x[0], y[0]);
     *second = dpcd_pair(x[1], y[1]);

@@ -145,7 +145,7 @@ cdef class PersonSums(Sums):
         cdef Py_ssize_t u
         if (question.limit <= 0 or question.coef == NULL or question.anchor != NULL
                 or question.directions != NULL or question.rows != NULL
-                or question.block != NULL or question.square_norms != NULL):
+                or question.block != NULL):
             return NULL
         memset(&self._integers[0], 0, self._integers.shape[0] * sizeof(int64_t))
         for u in range(self._starts.shape[0] - 1):

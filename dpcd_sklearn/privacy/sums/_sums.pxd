@@ -16,8 +16,6 @@ cdef struct Question:
     Py_ssize_t n_directions
     const Py_ssize_t *rows  # of these records alone, ascending; NULL: all
     Py_ssize_t n_rows
-    # of every record, for another geometry than M^(-1/2): its vector is derivative times root; NULL
-    const double *square_norms
 
 
 cdef inline Question question_of(const Py_ssize_t *block, Py_ssize_t size, bint joint, double clip,
