@@ -270,7 +270,7 @@ def test_half_the_noise_is_noticed(mutant):
     plan = DPLinearClassifier(solver="skgd", classes=[0, 1], feature_scale=1.0)._plan(N_WIDE, 1, 1)
     counts, length = map(plan.part_of, ("counts", "length"))
     event = FitEvent((GaussianEvent(z * mutant, 3),))
-    plan = plan.changed(settles=True).paid_by((counts, event, length, plan.parts[-1]))
+    plan = plan.changed(settles=True).changed(parts=(counts, event, length, plan.parts[-1]))
     last = np.array(
         [
             _settled_intercept.settled(

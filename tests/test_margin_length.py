@@ -119,8 +119,8 @@ def test_half_the_noise_is_noticed(mutant, monkeypatch):
     plan, found = plan_of(epsilon=1.0), []
     (release,) = plan.part_of("length").releases
     z = release.noise_multiplier
-    plan = plan.paid_by(
-        tuple(
+    plan = plan.changed(
+        parts=tuple(
             FitEvent((GaussianEvent(mutant * z, 8),)) if part == plan.part_of("length") else part
             for part in plan.parts
         )

@@ -29,7 +29,6 @@ from dpcd_sklearn.privacy.mechanisms import (
     CurvatureUnits,
     MomentOracle,
     MomentUnits,
-    OutsideOracle,
     PresentOracle,
     PresentUnits,
     RunningOracle,
@@ -183,10 +182,8 @@ class Outside(Labels):
     def oracle(self, rows, receipt, **sizes):
         units = CountUnits(receipt.event, n_classes=2, **sizes)
         bounds = np.full(1, -0.5), np.full(1, 0.5)
-        return OutsideOracle(receipt, units, LocalPlace(np.array(rows)[:, None]), bounds=bounds)
-
-    def release(self, oracle):
-        oracle.release_outside()
+        place = LocalPlace(np.array(rows)[:, None])
+        return CountOracle(receipt, units, place, of="outside", edges=bounds)
 
 
 class Score(OfColumns):

@@ -100,7 +100,7 @@ def mutate(monkeypatch, model, mutants):
         planned = honest(self, *public, **options)
         (event,) = planned.parts  # scales are stated
         releases = tuple(louder(r) if isinstance(r, mutants) else r for r in event.releases)
-        return planned.paid_by((FitEvent(releases, event.neighboring),))
+        return planned.changed(parts=(FitEvent(releases, event.neighboring),))
 
     monkeypatch.setattr(type(model), "_plan", plan)
 

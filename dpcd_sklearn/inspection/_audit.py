@@ -151,7 +151,7 @@ def audit(
         are stated for.
     n_runs : int >= 100, default=250
         Fits on each data set that the bounds rest on, for each kind of release. The search for the
-        worst records adds as many or fewer, and the power half as many.
+        worst records adds as many or fewer.
     confidence : float in (0.5, 1), default=0.95
         An honest estimator contradicts its claim with a probability of one minus this, at most, in
         all kinds of releases together.

@@ -41,7 +41,7 @@ def _intervals(estimator, level):
 
 
 def _widths_and_words(model, units):
-    """The factors of coefficients, or None, and what an axis says of them.
+    """The factors of coefficients, and what an axis says of them.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def _widths_and_words(model, units):
             return widths, "change over half of a feature's bounds"
     if units == "bounds":
         raise ValueError('units="bounds" needs a model with finite feature_bounds_; leave "auto"')
-    return None, "coefficient"
+    return 1.0, "coefficient"
 
 
 def _names(estimator, model, feature_names, n_features):
@@ -165,6 +165,12 @@ class CoefficientDisplay(Shown):
         """
         model = _fitted_model(estimator, "coef_")
         coef, outputs, other, of_other = _coefficients(model), None, None, None
+        names = _names(estimator, model, feature_names, coef.shape[1])
+        (widths, words), shown = _widths_and_words(model, units), ~fixed_features(model)
+
+        def drawn(values):  # a column for each feature
+            return None if values is None else (values * widths)[:, shown]
+
         if beside is not None:
             other, of_other = _fitted_model(beside, "coef_"), _intervals(beside, level)
             other = _coefficients(other)
@@ -174,26 +180,17 @@ class CoefficientDisplay(Shown):
                 )
         if len(coef) > 1:
             outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
-        names = _names(estimator, model, feature_names, coef.shape[1])
-        widths, words = _widths_and_words(model, units)
-        intervals = _intervals(model, level)
-        if widths is not None:
-            coef, other = (None if row is None else row * widths for row in (coef, other))
-            intervals, of_other = (
-                None if ends is None else ends * widths[:, None] for ends in (intervals, of_other)
-            )
-        failed = getattr(model, "inference_valid_", True) is False
-        shown = np.flatnonzero(~fixed_features(model))
-        coef, other = (None if row is None else row[:, shown] for row in (coef, other))
         intervals, of_other = (
-            None if ends is None else ends[shown] for ends in (intervals, of_other)
+            None if ends is None else drawn(ends.T).T
+            for ends in (_intervals(model, level), of_other)
         )
+        failed = getattr(model, "inference_valid_", True) is False
         display = cls(
-            coef,
-            [names[j] for j in shown],
+            drawn(coef),
+            [name for name, is_shown in zip(names, shown, strict=True) if is_shown],
             outputs,
             intervals=intervals,
-            beside=other,
+            beside=drawn(other),
             beside_intervals=of_other,
             xlabel=words,
             title="no intervals: the inference is not valid" if failed else None,
@@ -343,9 +340,8 @@ class StrengthDisplay(Shown):
         alike = np.array(path["penalty"]) == path["penalty"][best]
         alike &= path["l1_ratio"] == path["l1_ratio"][best]
         shown = np.flatnonzero(alike)[np.argsort(strengths[alike], kind="stable")]
-        coefs = np.asarray(path["coef"])[shown]
         widths, words = _widths_and_words(model, units)
-        coefs = coefs if widths is None else coefs * widths
+        coefs = np.asarray(path["coef"])[shown] * widths
         names = _names(estimator, model, feature_names, coefs.shape[-1])
         if coefs.ndim == 3:  # a class at a time
             names = [f"{name}, {label}" for label in model.classes_ for name in names]

@@ -45,10 +45,6 @@ class OutputByOutput:
             raise AttributeError(name)
         return getattr(self._plans[0], name)
 
-    def paid_by(self, parts):
-        """The same plan, whose releases these FitEvents pay for."""
-        return type(self)(self.request, [plan.paid_by(parts) for plan in self._plans])
-
     @property
     def stated_clip(self):
         """C of each output in the units of its target; one number if all are alike."""

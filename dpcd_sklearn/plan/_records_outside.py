@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exceptions import UnknownScaleWarning
-from ..privacy.mechanisms._cell_sums import CountUnits, OutsideOracle
+from ..privacy.mechanisms._cell_sums import CountOracle, CountUnits
 from ..utils._warnings import warn
 from ._release import Release
 
@@ -64,9 +64,9 @@ class Outside(Release):
     def found(self, plan, receipt, place, bounds, key):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
         units = self.units(plan, place.n_samples)
-        oracle = OutsideOracle(receipt, units, place, bounds=bounds, key=self.key(key))
-        count = oracle.release_outside()
-        return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
+        within = {"of": "outside", "edges": bounds}
+        (count,) = CountOracle(receipt, units, place, key=self.key(key), **within).release_counts()
+        return float(count) / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 
 OUTSIDE, FAR = Outside("outside", share_of_outside), Outside("far", share_of_far)

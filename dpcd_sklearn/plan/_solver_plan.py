@@ -102,10 +102,6 @@ class SolverPlan(metaclass=ABCMeta):
         vars(other).update(fixed)
         return other
 
-    def paid_by(self, parts):
-        """The same plan, whose releases these FitEvents pay for."""
-        return self.changed(parts=parts)
-
     # ---- what it can solve: of the class ----
 
     @classmethod

@@ -22,7 +22,6 @@ from ._batch_oracle import BatchOracle
 from ._cell_sums import (
     CountOracle,
     CountUnits,
-    OutsideOracle,
     PresentOracle,
     PresentUnits,
     RunningOracle,
@@ -52,7 +51,7 @@ from ._units import CoordinateUnits, MeanUnits
 __all__ = [
     "BatchOracle", "ColumnOracle", "ColumnUnits", "CoordinateUnits", "CountOracle", "CountUnits",
     "CurvatureOracle", "CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits",
-    "OutsideOracle", "PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits",
+    "PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits",
     "QuantileOracle", "QuantileUnits", "RecordOracle", "RunningOracle", "RunningUnits",
     "ScoreOracle", "ScoreUnits", "SecondMomentOracle", "SecondMomentUnits", "SmoothnessOracle",
     "SmoothnessUnits", "TargetOracle", "TargetUnits",

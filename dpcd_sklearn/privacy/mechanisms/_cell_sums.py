@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular, toeplitz
+from scipy.linalg import toeplitz
 
 from ..sums._counts import N_LINEAR
 from ._gaussian_sum import UP, SumOracle, SumUnits, out_of_range
@@ -172,7 +172,15 @@ class CountUnits(SumUnits):
 
 
 class CountOracle(SumOracle):
-    """Releases the counts of classes, once; targets are numbers of classes."""
+    """Releases the counts of classes, once; targets are numbers of classes.
+
+    Records within public bounds and outside are two classes: `of` is "outside" then, and `edges`
+    are the bounds, as of `count_outside`.
+    """
+
+    def __init__(self, receipt, units, place, *, of="target", edges=_EDGES, key=None):
+        super().__init__(receipt, units, place, key=key)
+        self._of, self._edges = of, edges
 
     def release_counts(self):
         """Noisy numbers of records, whatever their weights.
@@ -182,34 +190,8 @@ class CountOracle(SumOracle):
         counts : ndarray of shape (1,) or (n_classes,)
             That of class 1 alone if there are two; any real numbers.
         """
-        return self._counts("target", _EDGES)
-
-    def _counts(self, of, edges):
         n_classes, units = self._units.n_classes, self._units.units
-        return self._release(ClassCounts(of, edges, n_classes, units)) / units
-
-
-class OutsideOracle(CountOracle):
-    """Releases how many records lie outside of public bounds, once: the second of two classes.
-
-    The bounds are a pair (lo, hi) of arrays, as of `count_outside`.
-    """
-
-    def __init__(self, receipt, units, place, *, bounds, key=None):
-        if units.n_classes != 2:
-            raise ValueError("a record lies within bounds or not: two classes")
-        super().__init__(receipt, units, place, key=key)
-        self._bounds = bounds
-
-    def release_outside(self):
-        """The noisy number of records outside.
-
-        Returns
-        -------
-        count : float
-        """
-        (count,) = self._counts("outside", self._bounds)
-        return float(count)
+        return self._release(ClassCounts(self._of, self._edges, n_classes, units)) / units
 
 
 # ---- Means of columns over the records that have a value there, with Gaussian noise --------------
@@ -290,11 +272,6 @@ def running_sensitivity(n_columns, neighboring):
     """How far one record moves A h, h the counts of cells, in the euclidean norm."""
     of_one = {"replace_one": _APART, "add_remove": _LONGEST}[neighboring]
     return of_one * math.sqrt(n_columns) * UP
-
-
-def halfway(running):
-    """A h with its noise, which running counts of some columns were made of."""
-    return solve_triangular(_ROOT, np.transpose(running), lower=True).T
 
 
 @dataclass(frozen=True, eq=False)
