@@ -66,6 +66,7 @@ _PLACES = {
 _WORDS = {
     "release_quantiles of octaves": "choices of scales",
     "release_quantiles of cells": "choices of scales",
+    "release_quantiles of parts": "choices of scales",
     "release_quantiles of tails": "choices of scales",
     "release_quantiles of doublings": "choices of tails",
     "release_quantiles of intervals": "choices of scales",
@@ -235,12 +236,12 @@ class _RecordingMechanism:
         return release
 
     def _choose(self, release, of, quantiles, *, edges=None, around=None, intervals=False, **prior):
-        """Choices between octaves, linear cells, distances and intervals are kinds of their own.
+        """Choices between octaves, cells, parts, distances and intervals are kinds of their own.
 
         What is thought of distances beforehand favours one side, where it is thought at all.
         """
-        kind = "octaves" if edges is None else "cells"
-        if around is not None:
+        kind = "octaves" if edges is None else "parts" if intervals else "cells"
+        if around is not None and of != "row_norm":
             odds = prior.get("prior")
             kind = "doublings" if odds is None or odds[0] == odds[1] else "tails"
             kind = "intervals" if intervals else kind

@@ -19,6 +19,7 @@ from ._scale_choices import (
     TAIL,
     find_scales,
     find_scales_within,
+    find_share,
     most_zooms,
     n_choices,
     rare_of,
@@ -28,7 +29,7 @@ from ._scale_choices import (
 # large costs less than what a cut tail tells.
 FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
 _LEAST_OF_FEATURES = {
-    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0,
+    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0, "share": 28.0,
 }  # fmt: skip
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
@@ -43,6 +44,8 @@ _INFERENCE_ROOM = 2.0
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 _WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
+# The evidence that is aimed at for one share of all stated half-widths, and the most of ρ.
+_AIM_OF_SHARE, _MOST_OF_SHARE = 40.0, 0.1
 # A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
@@ -56,9 +59,9 @@ class ScaleSearch:
 
     Parameters
     ----------
-    features : {"tails", "quartiles", "octaves", "within", "tails within", "rows", None}
+    features : {"tails", "quartiles", "octaves", "within", "tails within", "rows", "share", None}
         Search for centre and width of each column, or its octave, or for both within stated bounds;
-        or for one width, from norms of rows.
+        or for one width, from norms of rows; or for one share of all stated half-widths.
     n_choices : int
         How many choices find them.
     share : float
@@ -103,11 +106,15 @@ def wanted_scales(request):
     for features, most in _ways(request):
         if features is None:
             break
-        count = 1 if features == "rows" else n_choices(request.n_features, features)
+        is_one = features in ("rows", "share")
+        count = 1 if is_one else n_choices(request.n_features, features)
+        aim = AMPLE_EVIDENCE
         if features in _WITHIN:
             most = min(most, _SHARE_WITHIN)
+        elif features == "share":
+            most, aim = _MOST_OF_SHARE, _AIM_OF_SHARE
         # η = sqrt(8 share ρ / count), so the evidence n η costs
-        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
+        share = count / (8 * rho) * (aim / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
@@ -164,7 +171,7 @@ def _ways_of_features(request):
             return ["rows", None]
         # rows that a stated norm bounds do better with one scale for all columns
         has_centre = request.fit_intercept and request.row_norm_bound is None
-        return [*_WITHIN, None] if has_centre else [None]
+        return [*_WITHIN, "share", None] if has_centre else [None]
     if not request.looks_for_features:
         return [None]
     if request.sparse:
@@ -252,6 +259,9 @@ def found_scales(plan, receipt, place, key):
     n, own_key = plan.request.budget.n, SCALES.key(key)
     oracle = receipt.shown(QuantileOracle(receipt, units, place, key=own_key, n_public=n), units)
     features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
+    if search.features == "share":
+        share = find_share(oracle, *stated_bounds(plan.request))
+        return FoundScales(mean_squares=np.full(place.n_features, share**2))
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))

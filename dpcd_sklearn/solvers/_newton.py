@@ -237,7 +237,8 @@ class NewtonPlan(SolverPlan):
         square = float(request.n_features)
         if not self._looks_at_rows:
             square *= self.recipe["square"]
-        if request.feature_bounds is None or request.feature_scale is not None:
+        fills = request.feature_scale is None and request.scales.features != "share"
+        if request.feature_bounds is None or not fills:
             square *= _WIDEST
         square = max(square, 1.0) + request.fit_intercept
         return math.sqrt(min(square, self.geometry.largest_square))
