@@ -257,7 +257,7 @@ def found_scales(plan, receipt, place, key):
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
     n, own_key = plan.request.budget.n, SCALES.key(key)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=own_key, n_public=n), units)
+    oracle = QuantileOracle(receipt, units, place, key=own_key, n_public=n)
     features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
     if search.features == "share":
         share = find_share(oracle, *stated_bounds(plan.request))
