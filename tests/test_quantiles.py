@@ -137,7 +137,7 @@ def test_octaves_of_norms_are_the_twins_in_every_layout(layout, dtype):
     for given in (None, *((center, unit) for center in centers)):
         center, width = (0, 1) if given is None else given
         if sparse.issparse(layout(X)) and np.any(center):
-            with pytest.raises(ValueError, match="centre of sparse"):
+            with pytest.raises(ValueError, match="zero if sparse"):
                 LocalPlace(layout(X)).counts("row_norm", around=given)
             continue
         norms = np.linalg.norm((X.astype(float) - center) / width, axis=1)

@@ -34,18 +34,16 @@ _LEAST_OF_FEATURES = {
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
-# A search within stated bounds gains nothing where columns fill them, so its share raises no error
-# by more than a tenth.
-_SHARE_WITHIN = 0.14
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
 # Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
-_WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
-# The evidence that is aimed at for one share of all stated half-widths, and the most of ρ.
-_AIM_OF_SHARE, _MOST_OF_SHARE = 40.0, 0.1
+# Ways within stated bounds, the finest first, the most of ρ and the evidence that is aimed at. They
+# gain nothing where columns fill their bounds, so their share raises no error by more than a tenth.
+_WITHIN = {"tails within": (0.14, AMPLE_EVIDENCE), "within": (0.14, AMPLE_EVIDENCE)}
+_WITHIN["share"] = 0.1, 40.0
 # A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
@@ -87,7 +85,7 @@ class ScaleSearch:
     @property
     def is_within(self):
         """Whether columns are looked for within stated bounds."""
-        return self.features in _WITHIN
+        return self.features in ("within", "tails within")
 
 
 NOTHING = ScaleSearch()
@@ -106,13 +104,8 @@ def wanted_scales(request):
     for features, most in _ways(request):
         if features is None:
             break
-        is_one = features in ("rows", "share")
-        count = 1 if is_one else n_choices(request.n_features, features)
-        aim = AMPLE_EVIDENCE
-        if features in _WITHIN:
-            most = min(most, _SHARE_WITHIN)
-        elif features == "share":
-            most, aim = _MOST_OF_SHARE, _AIM_OF_SHARE
+        count = 1 if features in ("rows", "share") else n_choices(request.n_features, features)
+        most, aim = _WITHIN.get(features, (most, AMPLE_EVIDENCE))
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (aim / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
@@ -171,7 +164,7 @@ def _ways_of_features(request):
             return ["rows", None]
         # rows that a stated norm bounds do better with one scale for all columns
         has_centre = request.fit_intercept and request.row_norm_bound is None
-        return [*_WITHIN, "share", None] if has_centre else [None]
+        return [*_WITHIN, None] if has_centre else [None]
     if not request.looks_for_features:
         return [None]
     if request.sparse:

@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..accounting._events import SelectionEvent
-from ..sums._counts import N_LINEAR, N_REACHES
+from ..sums._counts import N_REACHES
 from ._gaussian_sum import CountingOracle
 from ._questions import Question
 from ._units import GUMBEL_ROUNDING, Units
@@ -44,8 +44,7 @@ _MOST_CELLS = 2**25  # of a sample, which is copied
 # Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
 REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
 # Parts of linear cells, (first, end) of each, the longest first.
-PARTS = [(i, i + m) for m in (256, 128, 64, 32, 16) for i in range(0, N_LINEAR - m + 1, m // 2)]
-PARTS = np.array(PARTS)
+PARTS = np.array([(i, i + m) for m in (256, 128, 64, 32, 16) for i in range(0, 257 - m, m // 2)])
 # How many times a unit may double until half octaves end: the last cell holds all that is beyond.
 N_DOUBLINGS = _HALF // 2 + 1
 
@@ -119,9 +118,8 @@ def interval_scores(counts, quantile):
 def part_scores(counts, share):
     """d times the score of each of the PARTS of linear cells, for the share a/d of all records."""
     a, d = share.numerator, share.denominator
-    below = np.pad(counts.cumsum(axis=1), [(0, 0), (1, 0)])
-    first, end = PARTS.T
-    return -np.clip(a * below[:, -1:] - d * (below[:, end] - below[:, first]), 0, d * _DEEPEST)
+    held = np.diff(np.pad(counts.cumsum(axis=1), [(0, 0), (1, 0)])[:, PARTS])[..., 0]
+    return -np.clip(a * held[:, :1] - d * held, 0, d * _DEEPEST)  # the first part is all
 
 
 def doubling_counts(counts, n_rings=N_DOUBLINGS):
@@ -285,7 +283,8 @@ class QuantileOracle(CountingOracle):
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
             Public, or released before: cells are distances from the centre, as in
-            `doubling_counts`; as many as there are odds in `prior`, or N_DOUBLINGS. Rows have octaves.
+            `doubling_counts`; as many as there are odds in `prior`, or N_DOUBLINGS. Norms of rows
+            have octaves.
         intervals : bool, default=False
             Whether intervals around the centre are chosen between, as in `interval_scores`, or
             parts between the edges, as in `part_scores`.

@@ -296,13 +296,11 @@ def count_norms(X, around=None, Py_ssize_t n_threads=1):
         Squares are summed in the order of the columns, in every layout; the square of a number
         below 1e-162 is nothing.
     """
-    p = X.shape[1]
-    around = (np.zeros(p), np.ones(p)) if around is None else around
+    around = around or (np.zeros(X.shape[1]), np.ones(X.shape[1]))
     center, unit = (np.ascontiguousarray(number, dtype=np.float64) for number in around)
-    if not (center.shape == unit.shape == (p,) and np.isfinite(center).all() and (unit > 0).all()):
-        raise ValueError(f"expected a finite centre and positive units of {p} columns")
-    if sparse.issparse(X) and center.any():
-        raise ValueError("the centre of sparse columns is zero")
+    centred = np.isfinite(center).all() and not (sparse.issparse(X) and center.any())
+    if not (centred and center.shape == unit.shape == X.shape[1:] and (unit > 0).all()):
+        raise ValueError(f"expected a centre, zero if sparse, and units of {X.shape[1]} columns")
     cdef const double[::1] centers = center, unit_view = unit
     cdef Py_ssize_t i
     cdef Pass c = _NOTHING
