@@ -37,7 +37,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import PrivacyReport, audit
-from dpcd_sklearn.linear_model import _records_by_person, _records_in_memory
+from dpcd_sklearn.linear_model import _records
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.partitions import fit_partitions
@@ -354,7 +354,7 @@ def one_more(unit, *args):
 @table("mutant, words", [(of_all, "moved by"), (one_more, "times its sensitivity")])
 def test_a_mutant_of_rows_that_are_left_out_is_found(mutant, words):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_records_in_memory, "rows_read", mutant)
+        patch.setattr(_records, "rows_read", mutant)
         with pytest.raises(LeakError, match=words):
             all(replayed("at most 2, coordinates", seed) for seed in range(24))
 
@@ -728,7 +728,7 @@ def audited():
 
 
 def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
-    honest = _records_by_person.RecordsByPerson.of_persons
+    honest = _records.RecordsByPerson.of_persons
 
     def by_record(self, groups):
         found = honest(self, groups)
@@ -737,7 +737,7 @@ def test_a_mutant_that_divides_by_records_is_caught(monkeypatch):
                                                          found._starts[-1]))  # fmt: skip
         return found
 
-    monkeypatch.setattr(_records_by_person.RecordsByPerson, "of_persons", by_record)
+    monkeypatch.setattr(_records.RecordsByPerson, "of_persons", by_record)
     with pytest.raises(LeakError):
         all(replayed("regression", seed) for seed in range(6))
 

@@ -11,7 +11,7 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ..linear_model._records_by_person import refuse_nobody
+from ..linear_model._records import refuse_nobody
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
 from ..privacy.sums._remote_place import joined

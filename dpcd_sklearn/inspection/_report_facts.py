@@ -19,7 +19,7 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._ledger_report import signed_by
 from ..utils._public import check_bounds
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ._model_displays import _coefficients, _names
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))

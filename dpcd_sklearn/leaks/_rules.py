@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..utils._reproducible_noise import ReproducibleNoise
 from ..utils._shown import Shown
+from ..utils._stated import ReproducibleNoise
 from . import _conditions as when
 from ._classes import class_of
 from ._object_tree import candidates, guarded, tree_of

@@ -1,11 +1,18 @@
 """Estimators."""
 
-from ._cv import DPElasticNetCV, DPLassoCV, DPLogisticCV, DPRidgeCV
 from ._lasso import DPLassoCD
 from ._linear_classifier import DPLinearClassifier
 from ._linear_regressor import DPLinearRegressor
 from ._logistic import DPLogisticGCD
-from ._means_and_quantiles import DPGammaRegressor, DPPoissonRegressor, DPQuantileRegressor
+from ._presets import (
+    DPElasticNetCV,
+    DPGammaRegressor,
+    DPLassoCV,
+    DPLogisticCV,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+    DPRidgeCV,
+)
 from ._ridge import DPRidgeSkGD
 
 __all__ = [

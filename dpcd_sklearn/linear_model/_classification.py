@@ -17,7 +17,7 @@ from ..utils._input import read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
-from ._constraints import CLASSIFICATION, of
+from ._parameters import CLASSIFICATION, of
 from ._prediction import log_probabilities_of, margins_of_model, probabilities_of
 from ._private_linear_model import PrivateLinearModel
 

@@ -12,8 +12,8 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
-from ._constraints import GENERIC
 from ._inference import InferenceMixin
+from ._parameters import GENERIC
 
 
 class DPLinearClassifier(InferenceMixin, PrivateClassifier):
@@ -80,6 +80,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
         states ``solver__rule``.
 
+    $words_of_presets
     $words_of_generic_estimators
 
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
@@ -161,12 +162,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----

@@ -15,10 +15,9 @@ from ..plan._solver import Solver
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
-from ._constraints import GENERIC
-from ._exposure import WithExposure
 from ._inference import InferenceMixin
-from ._regression import PrivateRegressor
+from ._parameters import GENERIC
+from ._regression import PrivateRegressor, WithExposure
 
 
 class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
@@ -85,6 +84,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
         states ``solver__sampling``.
 
+    $words_of_presets
     $words_of_generic_estimators
     $epsilon
     $delta
@@ -147,12 +147,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----

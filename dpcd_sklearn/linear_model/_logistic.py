@@ -10,8 +10,8 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import GCD
 from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
-from ._constraints import CLASSIFICATION, GENERIC, of
 from ._inference import InferenceMixin
+from ._parameters import CLASSIFICATION, GENERIC, of
 from ._strengths import values_of
 
 
@@ -136,12 +136,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..losses import LOSSES
 from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical, is_read_in_place
-from ..utils._elementwise import elementwise
 from ..utils._input import read_records
 from ..utils._threads import effective_n_threads
-from ..utils._tiles import row_tiles
+from ..utils._tiles import elementwise, row_tiles
 
 # Above half of all exponents of double precision: the product of two scaled down by it is finite.
 _HALF = 540

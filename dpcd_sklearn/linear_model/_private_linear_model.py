@@ -41,23 +41,24 @@ from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count
-from ..utils._shared_texts import with_shared_texts
+from ..utils._shown import with_shared_texts
 from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._constraints import COMMON, refuse_absent, refuse_elsewhere
+from ._documentation import TEXTS, in_two_tiers, short_signature
 from ._export import Exported
-from ._progress import Progress
-from ._records_by_person import checked_records
-from ._shared_texts import TEXTS
-from ._signature import in_two_tiers, short_signature
-from ._stated_objects import (
+from ._parameters import (
+    COMMON,
     MAY_BE_OBJECTS,
     ball_of,
     bounds_of,
+    refuse_absent,
+    refuse_elsewhere,
     refuse_parameters_of_words,
     stated_solver,
 )
+from ._progress import Progress
+from ._records import checked_records
 from ._strengths import (
     WithStrength,
     candidates,
@@ -92,11 +93,8 @@ class PrivateLinearModel(
     l1_ratio = 0.0
     positive = False
     constraint = None
-    inference = False
-    penalize_intercept = False
+    inference = penalize_intercept = coef_path = warm_start = False
     class_weight = None
-    coef_path = False
-    warm_start = False
     verbose = 0
     n_threads = None
 

@@ -17,8 +17,8 @@ from ..utils._typing import (
     Seed,
     TargetBounds,
 )
-from ._constraints import GENERIC, REGRESSION, of
 from ._inference import InferenceMixin
+from ._parameters import GENERIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
@@ -121,12 +121,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
 
     Raises
     ------
-    BudgetExceededError
-        If the accountant's budget does not admit the fit; nothing was drawn.
-    LedgerError
-        If the ledger can't be written; nothing was drawn.
-    TypeError, ValueError
-        If a parameter or the input is invalid; nothing was charged.
+    $errors_of_fits
 
     Notes
     -----

@@ -21,9 +21,9 @@ from ..privacy.sums._score_sums import (
 )
 from ..utils._cells import numbers_of
 from ..utils._compat import safe_indexing
-from ..utils._elementwise import elementwise
 from ..utils._input import read_input, read_records, without_duplicates
 from ..utils._tables import columns_of_words
+from ..utils._tiles import elementwise
 from ..utils._warnings import silence
 
 # ---- Answers of a public model for records, each by itself ---------------------------------------

@@ -15,7 +15,7 @@ from ..linear_model._strengths import can_choose
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._tuning import TRIED, check_law, draw_count
 from ..privacy.noise._noise import NoiseSource
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 
 # A grid of no more candidates is planned whole before a search, and by default all are tried, with
 # 1.4 times the noise at most of a subset that misses each with a probability of .05. Of another

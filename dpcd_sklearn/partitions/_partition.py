@@ -11,8 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..linear_model._records_by_person import RecordsByPerson
-from ..linear_model._records_in_memory import RecordsInMemory
+from ..linear_model._records import RecordsByPerson, RecordsInMemory
 from ..privacy.sums._remote_place import Part
 from ..utils._compat import check_sample_weight, num_samples
 from ..utils._input import read_input

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..linear_model._records_by_person import refuse_nobody
-from ..linear_model._records_in_memory import RecordsOfAFit
+from ..linear_model._records import RecordsOfAFit, refuse_nobody
 from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
 from ._partition import PlaceOf, rows_of, with_rows

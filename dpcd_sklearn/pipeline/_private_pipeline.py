@@ -20,11 +20,11 @@ from ..utils._compat import StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
 from ._budget_of_step import as_params, copy_of, give_back
-from ._inference import InferenceOfModel
+from ._fitted_pipeline import InferenceOfModel, LeavesAsPlain
 from ._joint_plan import (
     check_steps,
     joint_planner,
@@ -33,7 +33,6 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
-from ._plain_steps import LeavesAsPlain
 from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 

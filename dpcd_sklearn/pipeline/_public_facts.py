@@ -36,7 +36,7 @@ from ..preprocessing import (
     DPTargetEncoder,
     RowNormClipper,
 )
-from ..preprocessing._quantile_transformer import NORMAL_BOUND
+from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge, looks_at_rows
 from ..privacy.sums._categories import category_of
 from ..utils._compat import safe_indexing

@@ -16,7 +16,7 @@ from ..privacy.mechanisms._questions import is_tape
 from ..utils._compat import HasMethods, Interval, ScoringMonitor, StrOptions, held_by_callers
 from ..utils._persons import OF_NEIGHBORING
 from ..utils._public import MOST, MOST_COORDINATES, check_count, check_real
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ..utils._warnings import warn
 
 if TYPE_CHECKING:

@@ -28,6 +28,10 @@ from ._scale_choices import (
 # Farther ones, and the least signal of each: where the noise of a width that is several times as
 # large costs less than what a cut tail tells.
 FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
+# The same of features, whose bounds do not widen the clip of residuals.
+_FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
+# So much evidence is beyond a farther tail, for such a share of ρ at most.
+_BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
 _LEAST_OF_FEATURES = {
     "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0, "share": 28.0,
 }  # fmt: skip
@@ -112,9 +116,7 @@ def wanted_scales(request):
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
         if eta >= max(least / request.budget.n, LEAST_RANGE):
-            spent = count * eta**2 / (8 * rho)
-            room = _INFERENCE_ROOM if request.inference else 1.0
-            zooms = 0
+            tail, zooms = TAIL, 0
             if features == "tails" and share == _LEAST_SHARE:  # at the same price
                 evidence = request.budget.n * eta
                 least = max(AMPLE_EVIDENCE, RARE_EVIDENCE / (1 - rare_of(evidence)))
@@ -122,7 +124,10 @@ def wanted_scales(request):
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
                 count, eta = more, eta * math.sqrt(count / more)
-            tail = _tail(request, request.budget.n * eta)
+            if features == "tails":
+                tail, eta = _farthest_tail(request, count, eta)
+            spent = count * eta**2 / (8 * rho)
+            room = _INFERENCE_ROOM if request.inference else 1.0
             return ScaleSearch(features, count, spent, eta, tail, room, zooms)
     return NOTHING
 
@@ -132,13 +137,15 @@ def signal_at_most(request):
     return request.budget.n * request.budget.mu / math.sqrt(request.n_coordinates)
 
 
-def _tail(request, evidence):
-    """The quantile of the tails of columns."""
-    signal = signal_at_most(request)
-    for tail, least in FAR_TAILS.items():
-        if signal >= least and evidence * (1 - tail) >= RARE_EVIDENCE:
-            return tail
-    return TAIL
+def _farthest_tail(request, count, eta):
+    """The farthest quantile of distances that is worth its price, and the range of each choice."""
+    signal, budget = signal_at_most(request), request.budget
+    most = min(math.sqrt(8 * _SHARE_OF_FAR_TAIL * budget.rho / count), MOST_RANGE)
+    for tail, least in _FAR_TAILS.items():
+        needed = _BEYOND / float(1 - tail) / budget.n
+        if signal >= least and needed <= max(eta, most):
+            return tail, max(eta, needed)
+    return TAIL, eta
 
 
 def _ways(request):

@@ -4,8 +4,7 @@ from ._bounds_scaler import BoundsScaler
 from ._one_hot_encoder import DPOneHotEncoder, DPOrdinalEncoder
 from ._pca import DPPCA
 from ._piecewise_exponential import PiecewiseExponential
-from ._quantile_transformer import DPQuantileTransformer
-from ._robust_scaler import DPRobustScaler
+from ._quantile_steps import DPQuantileTransformer, DPRobustScaler
 from ._row_norm_clipper import RowNormClipper
 from ._select_k_best import DPSelectKBest
 from ._simple_imputer import DPSimpleImputer

@@ -1,6 +1,7 @@
 """Encoders of categories: stated ones are free, learnt ones have a price."""
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -31,8 +32,14 @@ def _as_words(categories):
     return np.array([np.nan if c is None else c for c in categories], dtype=object)
 
 
+@dataclass(eq=False, repr=False)
 class CategoryEncoder(PrivateTransformer):
     """The base of encoders: how categories are stated, found and looked up."""
+
+    categories: str | list | dict = "auto"
+    _: KW_ONLY
+    min_frequency: float | None = None
+    max_categories: int = 16
 
     _parameter_constraints = OF_BUDGET | {
         "categories": [StrOptions({"auto"}), list, tuple, dict],
@@ -255,6 +262,7 @@ class CategoryEncoder(PrivateTransformer):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 

@@ -1,5 +1,7 @@
 """Categories as indicator columns."""
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import OneToOneFeatureMixin
@@ -12,6 +14,7 @@ from ._category_encoder import CategoryEncoder
 from ._columns import each_once, names_of
 
 
+@dataclass(eq=False, repr=False)
 class DPOneHotEncoder(CategoryEncoder):
     r"""Encode categories as indicator columns; learnt categories are released privately.
 
@@ -101,34 +104,10 @@ class DPOneHotEncoder(CategoryEncoder):
         "sparse_output": ["boolean"],
     }
 
-    def __init__(
-        self,
-        categories="auto",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        min_frequency=None,
-        max_categories: int = 16,
-        handle_unknown: str = "infrequent",
-        drop: str | None = None,
-        sparse_output: bool = False,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.handle_unknown = handle_unknown
-        self.drop = drop
-        self.sparse_output = sparse_output
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    _: KW_ONLY
+    handle_unknown: str = "infrequent"
+    drop: str | None = None
+    sparse_output: bool = False
 
     _remedy_of_width = "pass sparse_output=True, lower max_categories"
 
@@ -327,29 +306,6 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     """
 
     _has_infrequent = True
-
-    def __init__(
-        self,
-        categories="auto",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        min_frequency=None,
-        max_categories: int = 16,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
 
     def transform(self, X: ArrayLike):
         """Number the categories of records, each by itself.

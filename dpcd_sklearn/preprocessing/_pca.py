@@ -1,6 +1,7 @@
 """Principal components of a released matrix of second moments."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..utils._compat import Interval
 from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Bounds
 from ._bounds_scaler import CHECKS
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
@@ -25,6 +26,7 @@ _USUAL_LENGTH = 0.5
 MOST_FEATURES = 4_000
 
 
+@dataclass(eq=False, repr=False)
 class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     r"""Project dense records to the principal components of their noisy covariance.
 
@@ -96,28 +98,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         "row_norm": [None, Interval(Real, 0, math.inf, closed="neither")],
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        feature_bounds=None,
-        row_norm=None,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.row_norm = row_norm
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    feature_bounds: Bounds | None = None
+    row_norm: float | None = None
 
     def _event(self, n_features, budget):
         self._check_width(n_features)
@@ -205,8 +189,3 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             for j, weights in enumerate(self.components_.T):  # one order, whatever the batch
                 projected[rows] += centred[:, j, np.newaxis] * weights
         return within_range(projected, X.dtype).astype(X.dtype)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -1,7 +1,8 @@
-"""The base of transformers that charge: the budget, the plan, and the charge."""
+"""The base of transformers that charge: the budget, the plan, the charge, and shared texts."""
 
 import math
 from abc import ABCMeta, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -22,17 +23,92 @@ from ..privacy.accounting._calibration import choices_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._accountant import PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
-from ..utils._reproducible_noise import ReproducibleNoise
-from ..utils._shared_texts import with_shared_texts
-from ..utils._typing import ArrayLike, Column
+from ..utils._shown import with_shared_texts
+from ..utils._stated import ReproducibleNoise
+from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
-from ._shared_texts import TEXTS
+
+TEXTS = {
+    "guarantee": """\
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
+      data sets stay neighbours, and the budget of the next step comes on top.""",
+    "delta": """\
+    delta : "auto" or float in (0, 1), default="auto"
+        "auto" is 1/n², not available under "add_remove".""",
+    "min_frequency": """\
+    min_frequency : int >= 1, float in (0, 1) or None, default=None
+        Least noisy number of records, or share of them, of a category that is learnt.""",
+    "bounds_of_quantiles": """\
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
+        finds a range of six inter-quartile ranges first.""",
+    "relation": """\
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        What one record more or less means; with "replace_one" the number of records is public.
+        :class:`~dpcd_sklearn.Persons` have several of them.
+    n_public : int, default=None
+        A public number of records, for "add_remove".""",
+    "ledger_and_seed": """\
+    accountant : PrivacyAccountant, default=None
+        What is charged.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        Leave it None. This fit has no public choices that an int could draw; its noise comes from
+        the operating system either way. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes the
+        noise reproducible, hence **not private**: it warns, and an accountant refuses it.""",
+    "of_fit": """\
+    privacy_event_ : FitEvent
+        What was released.
+    privacy_spent_ : PrivacySpent (epsilon, delta)
+        The guarantee of this fit.
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns, if X has names that are all strings. Public.""",
+    "refused_charge": """\
+    BudgetExceededError
+        If the accountant refuses the charge; no record was used.
+    LedgerError
+        If the accountant's ledger can't be written; no record was used.""",
+    "learnt_categories": """\
+    categories_ : list of ndarrays of objects
+        The categories of each column; NaN is what is missing. Released, or stated.
+    category_counts_ : list of ndarrays, or None where categories are stated
+        Noisy numbers of records of each category. Released.
+    threshold_ : float or None
+        The noisy number of records that a category is named from; None if nothing is learnt.
+        Public.""",
+    "categories": """\
+    categories : "auto", list or dict {column name: list}, default="auto"
+        "auto" learns the categories of all columns. A list has for each column its public
+        categories or "auto"; a dict those of some columns of a data frame, and the others are
+        learnt. Public: never from the data.""",
+    "target_bounds": """\
+    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
+        Bounds of a target of numbers, which is cut to them.""",
+    "classes": """\
+    classes : list, default=None
+        Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
+        none of them counts as the first one.""",
+    "few_records": """\
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are too small for so many columns: a public fact.""",
+    "few_categories": """\
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are so small that few categories can be found: a public fact.""",
+}
+
 
 UNIT = (-1.0, 1.0)  # bounds of columns where none are stated
 OF_BUDGET = BUDGET_CONSTRAINTS | {"random_state": ["random_state", ReproducibleNoise]}
@@ -74,11 +150,23 @@ class Releases(NamedTuple):
         return center - half_width, center + half_width
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
     """A transformer that learns from records, at a price that is known beforehand."""
 
+    _: KW_ONLY
+    epsilon: float = 0.2
+    delta: Auto = "auto"
+    neighboring: Neighboring = "replace_one"
+    n_public: int | None = None
+    accountant: PrivacyAccountant | None = None
+    random_state: Seed | None = None
+
     charges_nothing = False  # or a property of parameters alone
     _unit_scale = False  # whether columns lie in (-1, 1) where no bounds are stated
+    _takes_sparse = False  # or such a property, too
+    # what is uncertain where records are few, and what to state instead
+    _uncertain, _remedy = "the scales", "feature_bounds that you know"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -119,7 +207,19 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         return self
 
     def _few_records_warning(self, units, n_normalizer):
-        """A warning of too few records, from public numbers; None where there are enough."""
+        """A warning if most choices of quantiles or categories would be noise; else None."""
+        if isinstance(units, PartitionUnits):
+            enough = units.threshold <= n_normalizer / 2
+        else:
+            chosen = isinstance(units, QuantileUnits) and not units.noiseless
+            enough = not chosen or n_normalizer * units.eta >= LEAST_EVIDENCE
+        if enough:
+            return None
+        return (
+            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for "
+            f"{self._uncertain} of {self.n_features_in_} columns, which may be far off. Raise "
+            f"epsilon, or state {self._remedy}"
+        )
 
     def planned_event(
         self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
@@ -265,6 +365,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
+        tags.input_tags.sparse = self._takes_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -307,18 +409,3 @@ def refuse_more_than(n_public, of="columns", **stated):
             f"{name}={width:,} is more than X has {of} ({n_public:,}): state a number of at most "
             f"{n_public:,}, or leave this step out"
         )
-
-
-def few_records(step, units, n_normalizer, what, remedy):
-    """A warning if most choices of quantiles or categories would be noise; else None."""
-    if isinstance(units, PartitionUnits):
-        enough = units.threshold <= n_normalizer / 2
-    else:
-        chosen = isinstance(units, QuantileUnits) and not units.noiseless
-        enough = not chosen or n_normalizer * units.eta >= LEAST_EVIDENCE
-    if enough:
-        return None
-    return (
-        f"{n_normalizer} records at epsilon={float(step.epsilon):g} are few for {what} of "
-        f"{step.n_features_in_} columns, which may be far off. Raise epsilon, or state {remedy}"
-    )

@@ -1,5 +1,6 @@
 """Selection of the columns that go best with the target."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
+from ..utils._typing import ArrayLike, Bounds, Pair
 from ._bounds_scaler import CHECKS
 from ._columns import read_target, stated_bounds, stated_classes
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
@@ -23,6 +25,7 @@ _SHARE_OF_MEAN = 0.05  # of μ²
 _USUAL_WIDTH = 10
 
 
+@dataclass(eq=False, repr=False)
 class DPSelectKBest(SelectorMixin, PrivateTransformer):
     r"""Keep the k columns that go best with the target, by private choices.
 
@@ -93,7 +96,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     (20000, 2)
     """
 
-    _unit_scale = True
+    _unit_scale = _takes_sparse = True
     _parameter_constraints = OF_BUDGET | {
         "k": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
@@ -101,30 +104,11 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         "classes": [None, "array-like"],
     }
 
-    def __init__(
-        self,
-        k: int | str = "auto",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        feature_bounds=None,
-        target_bounds=(-1.0, 1.0),
-        classes=None,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.k = k
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.classes = classes
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    k: int | str = "auto"
+    _: KW_ONLY
+    feature_bounds: Bounds | None = None
+    target_bounds: Pair = (-1.0, 1.0)
+    classes: ArrayLike | None = None
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
@@ -195,6 +179,5 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags

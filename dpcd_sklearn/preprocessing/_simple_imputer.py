@@ -1,6 +1,7 @@
 """Missing cells filled with constants that are stated, or released privately."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,9 +21,9 @@ from ..privacy.sums._records import canonical
 from ..utils._compat import StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import map_cells
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 _OF_NUMBERS = {
     "accept_sparse": ("csr", "csc"),
@@ -32,6 +33,7 @@ _OF_NUMBERS = {
 _SHARE_OF_SCALES = 0.5  # of ρ, where a mean has to find bounds first
 
 
+@dataclass(eq=False, repr=False)
 class DPSimpleImputer(PrivateTransformer):
     r"""Fill missing cells with a median, a mean, the most frequent value or a constant.
 
@@ -109,6 +111,7 @@ class DPSimpleImputer(PrivateTransformer):
     6 choices of bounded range 0.1814, under replace-one neighbours
     """
 
+    _uncertain, _remedy = "the fills", "feature_bounds that you know, or a constant"
     _parameter_constraints = OF_BUDGET | {
         "strategy": [StrOptions({"median", "mean", "most_frequent", "constant"})],
         "fill_value": [None, Real, str],
@@ -116,30 +119,11 @@ class DPSimpleImputer(PrivateTransformer):
         "add_indicator": ["boolean"],
     }
 
-    def __init__(
-        self,
-        strategy: str = "median",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        fill_value=None,
-        feature_bounds=None,
-        add_indicator: bool = False,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.strategy = strategy
-        self.epsilon = epsilon
-        self.delta = delta
-        self.fill_value = fill_value
-        self.feature_bounds = feature_bounds
-        self.add_indicator = add_indicator
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    strategy: str = "median"
+    _: KW_ONLY
+    fill_value: float | str | None = None
+    feature_bounds: Bounds | None = None
+    add_indicator: bool = False
 
     @property
     def charges_nothing(self):
@@ -152,6 +136,10 @@ class DPSimpleImputer(PrivateTransformer):
         if self.feature_bounds is not None or self.strategy in ("median", "mean"):
             return False
         return self.strategy == "most_frequent" or isinstance(self.fill_value, str)
+
+    @property
+    def _takes_sparse(self):
+        return self.strategy != "most_frequent" and not self._of_words
 
     # ---- the plan ----
 
@@ -245,10 +233,6 @@ class DPSimpleImputer(PrivateTransformer):
             return [Units(means)]
         return [*map(QuantileUnits, scales), PresentUnits(means, n_columns=n_features, **sizes)]
 
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "feature_bounds that you know, or a constant"
-        return few_records(self, units, n_normalizer, "the fills", remedy)
-
     # ---- transforming ----
 
     def transform(self, X: ArrayLike):
@@ -312,10 +296,9 @@ class DPSimpleImputer(PrivateTransformer):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.strategy != "most_frequent" and not self._of_words
-        tags.input_tags.string = self._of_words
-        tags.input_tags.categorical = self._of_words
-        tags.transformer_tags.preserves_dtype = [] if self._of_words else ["float64", "float32"]
+        tags.input_tags.string = tags.input_tags.categorical = self._of_words
+        if self._of_words:
+            tags.transformer_tags.preserves_dtype = []
         return tags
 
 

@@ -1,20 +1,20 @@
 """Scaling whose centres and widths are found in the records, at a price."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 from scipy.sparse import issparse
 
 from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
 from ..privacy.accounting._calibration import greedy_fit_event
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._input import read_records
-from ..utils._typing import Auto, Seed
 from ._bounds_scaler import CHECKS, BoundedMap
-from ._private_transformer import OF_BUDGET, PrivateTransformer, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 
+@dataclass(eq=False, repr=False)
 class DPStandardScaler(PrivateTransformer, BoundedMap):
     r"""Centre and scale features by private quantiles, and clip them to [-1, 1].
 
@@ -107,32 +107,15 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     18 choices of bounded range 0.08647, under replace-one neighbours
     """
 
+    _remedy = "bounds that you know to a BoundsScaler"
     _parameter_constraints = OF_BUDGET | dict.fromkeys(
         ("with_centering", "with_tails", "copy"), ["boolean"]
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.2,
-        delta: Auto = "auto",
-        with_centering: bool = True,
-        with_tails: bool = False,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        copy: bool = True,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-    ):
-        self.epsilon = epsilon
-        self.delta = delta
-        self.with_centering = with_centering
-        self.with_tails = with_tails
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.copy = copy
-        self.accountant = accountant
-        self.random_state = random_state
+    _: KW_ONLY
+    with_centering: bool = True
+    with_tails: bool = False
+    copy: bool = True
 
     def _read(self, X, *, reset):
         X = read_records(self, X, reset=reset, **CHECKS)
@@ -180,10 +163,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     def _units(self, parts, n_features, sizes):
         return map(QuantileUnits, parts)
 
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "bounds that you know to a BoundsScaler"
-        return few_records(self, units, n_normalizer, "the scales", remedy)
-
     def _map(self):
         lo, hi = self.feature_bounds_
         return lo, hi, self.center_, self.scale_
@@ -191,7 +170,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     def _how_zero_stays(self, j):
         return "centring would make it dense; pass with_centering=False"
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_centering
-        return tags
+    @property
+    def _takes_sparse(self):
+        return not self.with_centering

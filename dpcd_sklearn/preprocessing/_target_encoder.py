@@ -1,6 +1,7 @@
 """Categories as means of the target, which are released privately."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._persons import ids_of, persons_of, relation_of
-from ..utils._typing import ArrayLike, Column
+from ..utils._typing import ArrayLike, Auto, Column, Pair
 from ._category_encoder import CategoryEncoder
 from ._columns import each_once, names_of, read_target, stated_bounds, stated_classes
 
@@ -20,6 +21,7 @@ _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 _MOST_SUMS = 2**26  # half a gigabyte
 
 
+@dataclass(eq=False, repr=False)
 class DPTargetEncoder(CategoryEncoder):
     r"""Encode categories as noisy means of the target, drawn to the mean of all.
 
@@ -114,36 +116,12 @@ class DPTargetEncoder(CategoryEncoder):
     charges_nothing = False
     _has_infrequent = True
 
-    def __init__(
-        self,
-        categories="auto",
-        *,
-        epsilon: float = 0.2,
-        delta="auto",
-        classes=None,
-        target_bounds=(-1.0, 1.0),
-        smooth="auto",
-        cv: int | None = None,
-        min_frequency=None,
-        max_categories: int = 1024,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state=None,
-    ):
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.target_bounds = target_bounds
-        self.smooth = smooth
-        self.cv = cv
-        self.min_frequency = min_frequency
-        self.max_categories = max_categories
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    _: KW_ONLY
+    classes: ArrayLike | None = None
+    target_bounds: Pair = (-1.0, 1.0)
+    smooth: Auto = "auto"
+    cv: int | None = None
+    max_categories: int = 1024
 
     # ---- the plan ----
 

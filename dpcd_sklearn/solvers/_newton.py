@@ -237,8 +237,7 @@ class NewtonPlan(SolverPlan):
         square = float(request.n_features)
         if not self._looks_at_rows:
             square *= self.recipe["square"]
-        fills = request.feature_scale is None and request.scales.features != "share"
-        if request.feature_bounds is None or not fills:
+        if request.feature_bounds is None or request.feature_scale is not None:
             square *= _WIDEST
         square = max(square, 1.0) + request.fit_intercept
         return math.sqrt(min(square, self.geometry.largest_square))

@@ -13,7 +13,7 @@ time, memory, files, or what C code prints.
 """
 
 from ..utils._expected_checks import expected_failed_checks
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ._tape import LeakError, Recording, Replay, replay, unpaid
 from ._visible import fingerprint
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..privacy.accounting import _events as events
+from ..privacy.ledger._prepaid import NeverCopied
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
@@ -20,7 +21,7 @@ from ..privacy.mechanisms._questions import (
 )
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
 from ..privacy.noise import NoiseSource
-from ..utils._reproducible_noise import ReproducibleNoise
+from ..utils._stated import ReproducibleNoise
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
 
 # Shares to which distances of whole numbers and ranges of computed log odds are right.
@@ -50,7 +51,7 @@ class Entry:
     released: object
 
 
-class Recording(ReproducibleNoise):
+class Recording(NeverCopied, ReproducibleNoise):  # a copy would be another tape
     """A `random_state` that records what a fit asks of records, and what is released.
 
     As ReproducibleNoise it makes the noise known: the fit is **not private**, and accountants
@@ -137,17 +138,6 @@ class Recording(ReproducibleNoise):
         for release in filter(None, self.stated()):
             found[key_of(release, max_contributions)] += release.count
         return found
-
-    # A copy or a clone would be another tape.
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __reduce_ex__(self, protocol):
         raise TypeError("a tape belongs to the process that records it")

@@ -1,6 +1,8 @@
-"""Plain objects have a repr that can be read, and HTML in notebooks."""
+"""Texts for readers: reprs of plain objects, tables as text, docstrings that share texts."""
 
 import inspect
+import re
+import textwrap
 from html import escape
 
 _MOST_CELLS = 6  # of an array that is written out
@@ -30,3 +32,15 @@ def _short(value):
     """A value as it is written, or how long it is."""
     size = getattr(value, "size", None) or (len(value) if isinstance(value, (list, tuple)) else 0)
     return repr(value) if size <= _MOST_CELLS else f"<{type(value).__name__} of {size}>"
+
+
+# ---- Docstrings ----------------------------------------------------------------------------------
+
+
+def with_shared_texts(doc, texts):
+    """A docstring in which every line ``$name`` gives way to the text of this name."""
+    if doc is None:
+        return None
+    first, end, rest = doc.partition("\n")  # of which Python 3.13 strips the indentation
+    doc = f"{first}{end}{textwrap.indent(textwrap.dedent(rest), '    ')}"
+    return re.sub(r"^    \$(\w+)$", lambda named: texts[named[1]], doc, flags=re.MULTILINE)

@@ -1,11 +1,13 @@
-"""Parameters that are objects: a solver, a loss or a set with parameters of its own."""
+"""Parameters that are objects: a solver, a loss, a set, the noise of a test."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 from sklearn.base import BaseEstimator
 
 from ._compat import validate_parameter_constraints
 from ._public import check_real, plain_number
+from ._shown import Shown
 
 
 class Stated(BaseEstimator):
@@ -40,3 +42,54 @@ class Stated(BaseEstimator):
         """A copy that a fit computes with: its numbers are Python's, and nobody else holds it."""
         stated = self.get_params(deep=False)
         return type(self)(**{name: plain_number(value) for name, value in stated.items()})
+
+
+@dataclass(frozen=True, repr=False)
+class ReproducibleNoise(Shown):
+    """A `random_state` that makes the noise of a fit reproducible, so the fit is **not private**.
+
+    For tests, benchmarks and the search for a mistake: two fits of the same records with equal
+    parameters are then the same to the last bit. Whoever knows or guesses the seed can draw the
+    noise again and remove it. Such a fit warns with ReproducibleNoiseWarning, and no accountant
+    admits it unless it was made with ``testing=True``; one that does reports infinity spent.
+
+    An int or a RandomState as `random_state` is another thing: it draws the public choices of a
+    fit, such as the order of coordinates, and the noise stays secret.
+
+    Parameters
+    ----------
+    seed : int in [0, 2^32 - 1]
+        The same seed, the same noise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `seed` is no integer, or out of range.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from dpcd_sklearn import DPRidgeSkGD
+    >>> from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+    >>> from dpcd_sklearn.testing import ReproducibleNoise
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (100, 3))
+    >>> model = DPRidgeSkGD(random_state=ReproducibleNoise(0))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    ...     first, second = (model.fit(X, X[:, 0]).coef_ for _ in range(2))
+    >>> bool(np.all(first == second))
+    True
+    """
+
+    seed: int
+
+    def __post_init__(self):
+        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral):
+            raise TypeError(f"seed must be an integer, got {type(self.seed).__name__}")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must lie within 0 and 2^32 - 1, got {self.seed}")
+        object.__setattr__(self, "seed", int(self.seed))
+
+    def __repr__(self):
+        return f"ReproducibleNoise({self.seed})"

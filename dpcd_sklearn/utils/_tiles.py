@@ -1,4 +1,4 @@
-"""Pieces of X small enough that what is computed of one stays in the cache."""
+"""Pieces of X small enough that what is computed of one stays in the cache; cells by themselves."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -68,3 +68,13 @@ def map_cells(X, function, *per_feature):
             found = function(cells, *(array[features] for array in per_feature))
             values[...] = within_range(found, X.dtype)
     return X
+
+
+def elementwise(function, values):
+    """function(value) of each value of an array, as an array of its shape.
+
+    NumPy's vectorised exp and log may round other in the tail of an array, or where it is not
+    contiguous: a number would follow from its place. A function of ``math`` sees the number alone.
+    """
+    found = np.fromiter(map(function, values.flat), dtype=np.float64, count=values.size)
+    return found.reshape(values.shape)

@@ -6,7 +6,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 
 from ._persons import Persons
-from ._reproducible_noise import ReproducibleNoise
+from ._stated import ReproducibleNoise
 
 Auto = float | Literal["auto"]
 Pair = tuple[float, float]

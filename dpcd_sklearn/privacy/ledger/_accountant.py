@@ -22,7 +22,7 @@ from ._files import absolute
 from ._ledger import Ledger, create_temporary, open_or_create
 from ._ledger_entries import LedgerEntry, LedgerParameters
 from ._ledger_report import LedgerReport, html_of_balance, report_of, shown_as
-from ._prepaid import Prepaid
+from ._prepaid import NeverCopied, Prepaid
 from ._rehearsal import planned_fits
 
 __all__ = ["LedgerEntry", "LedgerReport", "PrivacyAccountant", "PrivacyCost", "PrivacySpent"]
@@ -59,7 +59,8 @@ def _stored(name, doc):
     return property(lambda self: getattr(self._ledger.parameters, name), doc=doc)
 
 
-class PrivacyAccountant:
+# A clone or copy that had a budget of its own would spend the records' budget twice.
+class PrivacyAccountant(NeverCopied):
     """The privacy budget of one data set: a filter that refuses what would exceed it.
 
     The accountant is a handle to a ledger in a file. Clones, copies and pickles of the handle, in
@@ -463,17 +464,6 @@ class PrivacyAccountant:
 
     def _identity(self):
         return self.path, self._ledger.parameters.ledger_id
-
-    # A clone or copy that had a budget of its own would spend the records' budget twice.
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __getstate__(self):
         parameters = dataclasses.asdict(self._ledger.parameters)

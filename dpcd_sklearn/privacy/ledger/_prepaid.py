@@ -11,7 +11,20 @@ from ..accounting._events import FitEvent
 from ..accounting._receipt import Receipt
 
 
-class Prepaid:
+class NeverCopied:
+    """Copies and clones of an object are the object itself."""
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Prepaid(NeverCopied):  # a copy would pay a second time with the same money
     """An accountant for the parts of one event, which is charged once.
 
     Parameters
@@ -107,17 +120,6 @@ class Prepaid:
 
     def __repr__(self):
         return f"Prepaid({self._accountant!r})"
-
-    # a copy would pay a second time with the same money
-
-    def __sklearn_clone__(self):
-        return self
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __reduce_ex__(self, protocol):
         raise TypeError("parts of a charge are taken in the process that charged")

@@ -1,8 +1,9 @@
-"""Columns mapped to a uniform or normal law by quantiles that are released privately."""
+"""Columns scaled, or mapped to a law, by quantiles that are released privately."""
 
 import math
 from abc import abstractmethod
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,12 +18,13 @@ from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
+from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
-from ..utils._tiles import within_range
-from ..utils._typing import ArrayLike, Auto, Seed
+from ..utils._tiles import map_cells, within_range
+from ..utils._typing import ArrayLike, Bounds, Pair
 from ._bounds_scaler import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales, few_records
+from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
 
@@ -32,6 +34,8 @@ _WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either s
 
 class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
     """A transformer that learns quantiles of its columns."""
+
+    _uncertain = "quantiles"
 
     _parameter_constraints = OF_BUDGET | {"feature_bounds": [None, tuple, list, dict]}
 
@@ -84,21 +88,6 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             )
         return read_records(self, X, reset=reset, **checks)
 
-    @property
-    def _takes_sparse(self):
-        """Whether zero stays zero."""
-        return False
-
-    def _few_records_warning(self, units, n_normalizer):
-        remedy = "feature_bounds that you know"
-        return few_records(self, units, n_normalizer, "quantiles", remedy)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 def _inverted(running, quantiles, lo, hi):
     """Quantiles of each column from noisy running counts: linear within cells."""
@@ -119,6 +108,7 @@ _LEAST_PROBABILITY = 1e-7
 NORMAL_BOUND = float(-ndtri(_LEAST_PROBABILITY - np.spacing(1)))
 
 
+@dataclass(eq=False, repr=False)
 class DPQuantileTransformer(QuantileStep):
     r"""Map each column to a uniform or a normal law, by its released quantiles.
 
@@ -187,28 +177,10 @@ class DPQuantileTransformer(QuantileStep):
         "output_distribution": [StrOptions({"uniform", "normal"})],
     }
 
-    def __init__(
-        self,
-        n_quantiles: int = 100,
-        *,
-        epsilon: float = 0.2,
-        delta: Auto = "auto",
-        output_distribution: str = "uniform",
-        feature_bounds=None,
-        neighboring: str = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-        random_state: Seed | None = None,
-    ):
-        self.n_quantiles = n_quantiles
-        self.epsilon = epsilon
-        self.delta = delta
-        self.output_distribution = output_distribution
-        self.feature_bounds = feature_bounds
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
-        self.random_state = random_state
+    n_quantiles: int = 100
+    _: KW_ONLY
+    output_distribution: str = "uniform"
+    feature_bounds: Bounds | None = None
 
     def _quantiles(self):
         return np.linspace(0.0, 1.0, self.n_quantiles)
@@ -263,3 +235,174 @@ class DPQuantileTransformer(QuantileStep):
         for j, quantiles in enumerate(self.quantiles_.T):
             X[:, j] = within_range(function(X[:, j].astype(np.float64), quantiles), X.dtype)
         return X
+
+
+# ---- A median and a distance of quantiles --------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class DPRobustScaler(QuantileStep):
+    r"""Centre columns by their medians, and divide them by the distance of two quantiles.
+
+    As scikit-learn's RobustScaler, with released quantiles. Nothing is clipped, so of what comes
+    out no bounds are known: in front of a model of this package a `DPStandardScaler` pays for
+    less, since its bounds are told.
+
+    **Privacy**
+
+    $guarantee
+    - Charged, as one event, before a record is used: running counts of all columns together, from
+      which all quantiles follow; and five choices a column for the range that they are looked for
+      in, where no bounds are stated. Nothing, if it neither centres nor scales.
+    - Not protected: shapes, dtype, layout and column names; the time of sparse data. The
+      transformed records are as sensitive as the records. NaN and infinite values break the
+      promise on the domain.
+
+    Parameters
+    ----------
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
+    $delta
+    with_centering : bool, default=True
+        Whether the median becomes 0. Sparse records need False.
+    with_scaling : bool, default=True
+        Whether columns are divided.
+    quantile_range : tuple (low, high) of float, default=(25.0, 75.0)
+        Which quantiles, in percent: 0 < low < high < 100.
+    unit_variance : bool, default=False
+        Whether normal columns get a variance of one.
+    $bounds_of_quantiles
+    $relation
+    $ledger_and_seed
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        The medians; zeros without centring. Released.
+    scale_ : ndarray of shape (n_features,), > 0
+        What is divided by; ones without scaling. Of a column whose quantiles are one number it is
+        the half-width of the range that they were looked for in. Released.
+    $of_fit
+
+    Raises
+    ------
+    $refused_charge
+    TypeError, ValueError
+        If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
+        to be centred; nothing was charged.
+
+    $few_records
+
+    See Also
+    --------
+    DPStandardScaler : Clips to bounds, which it tells the next step.
+    DPQuantileTransformer : Maps all quantiles.
+
+    Notes
+    -----
+    Counts below 256 edges are released by the square root of the matrix of running sums
+    (``privacy/proofs/release_running_counts.md``), made monotone and inverted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpcd_sklearn.preprocessing import DPRobustScaler
+    >>> X = np.random.default_rng(0).normal([30, 1e6], [10, 1e5], size=(50_000, 2))
+    >>> scaler = DPRobustScaler(epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(scaler.center_ - [30, 1e6]) < [1, 1e4]))
+    True
+    >>> bool(np.all(np.abs(scaler.scale_ / [13.5, 1.35e5] - 1) < 0.1))
+    True
+    """
+
+    _parameter_constraints = QuantileStep._parameter_constraints | {
+        "with_centering": ["boolean"],
+        "with_scaling": ["boolean"],
+        "quantile_range": [tuple, list],
+        "unit_variance": ["boolean"],
+    }
+
+    _: KW_ONLY
+    with_centering: bool = True
+    with_scaling: bool = True
+    quantile_range: Pair = (25.0, 75.0)
+    unit_variance: bool = False
+    feature_bounds: Bounds | None = None
+
+    @property
+    def charges_nothing(self):
+        """Whether nothing is learnt, as it neither centres nor scales."""
+        return not (self.with_centering or self.with_scaling)
+
+    def _validate_params(self):
+        super()._validate_params()
+        low_high = tuple(self.quantile_range)
+        if len(low_high) != 2 or not all(_is_number(q) for q in low_high):
+            raise TypeError("quantile_range is a pair of numbers, such as (25.0, 75.0)")
+        if not 0 < low_high[0] < low_high[1] < 100:
+            raise ValueError(
+                f"quantile_range is in percent, 0 < low < high < 100, got {low_high}: ends of a "
+                "column are those of one record each"
+            )
+
+    def _quantiles(self):
+        low, high = self.quantile_range
+        return [low / 100, 0.5, high / 100]
+
+    def _keep(self, values, bounds):
+        n_features = values.shape[1]
+        self.center_, self.scale_ = np.zeros(n_features), np.ones(n_features)
+        if len(values) == 0:
+            return
+        low, median, high = values
+        if self.with_centering:
+            self.center_ = median
+        if not self.with_scaling:
+            return
+        spread, width = high - low, bounds[1] - bounds[0]
+        if self.unit_variance:
+            quantiles = self._quantiles()
+            spread = spread / (ndtri(quantiles[2]) - ndtri(quantiles[0]))
+        one_number = high - low < width / N_LINEAR
+        scale = np.where(one_number, width / 2, spread)
+        self.scale_ = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+
+    @property
+    def _takes_sparse(self):
+        return not self.with_centering
+
+    def transform(self, X: ArrayLike):
+        """Centre and scale records, each by itself.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : {ndarray, CSR, CSC} of shape (n_samples, n_features)
+        """
+        return self._mapped(X, lambda values, center, scale: (values - center) / scale)
+
+    def inverse_transform(self, X: ArrayLike):
+        """Undo the scaling.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_original : {ndarray, CSR, CSC} of shape (n_samples, n_features)
+        """
+        return self._mapped(X, lambda values, center, scale: values * scale + center)
+
+    def _mapped(self, X, function):
+        check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
+        X = self._read(X, reset=False)
+        X = canonical(X).copy() if issparse(X) else X.copy()
+        return map_cells(X, function, self.center_, self.scale_)
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
