@@ -283,8 +283,12 @@ def find_scales_within(oracle, how, lo, hi):
     center, half_width : float64 arrays of shape (n_columns,)
         As of `find_scales`. An interval that reaches both bounds is seen from their middle.
     """
-    times = 3 if how == "tails within" else 2
-    center, unit = find_cells(oracle, "features", *edges_of_cells(lo, hi), times)
+    low, high = edges_of_cells(lo, hi)
+    for _ in range(3 if how == "tails within" else 2):  # a 256th part of the last one each
+        (at,) = oracle.release_quantiles("features", [MEDIAN], edges=(low, high))
+        cell = (high - low) / N_LINEAR
+        low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
+    center, unit = low / 2 + high / 2, high - low
     reach, _ = find_intervals(oracle, "features", center, unit, _INTERVAL_PRIOR)
     half_width = _WIDTH_OF_INTERVAL * reach
     if how == "tails within":
