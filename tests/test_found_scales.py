@@ -627,7 +627,7 @@ def test_target_bounds_of_any_size_are_fitted(bounds):
     assert bounds[0] <= lo < hi <= bounds[1] and np.isfinite(model.coef_).all()
 
 
-def test_a_descent_in_wide_bounds_starts_at_the_median_of_a_skewed_target():
+def test_a_descent_in_wide_bounds_finds_the_part_that_a_skewed_target_fills():
     """Within the stated bounds alone the median of R² is below zero."""
     rng, scores = np.random.default_rng(0), []
     for seed in range(15):

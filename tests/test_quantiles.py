@@ -19,6 +19,7 @@ from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileChoices,
     doubling_counts,
     interval_scores,
+    part_scores,
     quantile_scores,
     score_sensitivity,
 )
@@ -131,14 +132,20 @@ def test_nan_lies_in_the_first_cell_and_infinity_in_an_outer_one():
 @every_layout
 def test_octaves_of_norms_are_the_twins_in_every_layout(layout, dtype):
     X = records(dtype)[63:]
-    divisor = np.array([1.0, 2, 0.5, 8, 1, 1])
-    for given in (None, divisor):
-        norms = np.linalg.norm(X.astype(float) / (1 if given is None else given), axis=1)
+    unit = np.array([1.0, 2, 0.5, 8, 1, 1])
+    centers = [np.zeros(P), np.arange(-2.0, P - 2)]
+    for given in (None, *((center, unit) for center in centers)):
+        center, width = (0, 1) if given is None else given
+        if sparse.issparse(layout(X)) and np.any(center):
+            with pytest.raises(ValueError, match="zero if sparse"):
+                LocalPlace(layout(X)).counts("row_norm", around=given)
+            continue
+        norms = np.linalg.norm((X.astype(float) - center) / width, axis=1)
         found = LocalPlace(layout(np.pad(X, ((0, N - len(X)), (0, 0))))).counts(
-            "row_norm", divisor=given
+            "row_norm", around=given
         )
-        expected = octaves_twin(norms[:, np.newaxis])
-        expected[0, 0] += N - len(X)
+        of_zeros = np.full((N - len(X), 1), np.linalg.norm(np.full(P, center) / width))
+        expected = octaves_twin(np.vstack([norms[:, np.newaxis], of_zeros]))
         np.testing.assert_array_equal(found, expected)
 
 
@@ -179,6 +186,8 @@ SCORES = {
     "octaves": functools.partial(quantile_scores, zeros="apart"),
     "octaves of others": functools.partial(quantile_scores, zeros="left out"),
     "intervals": lambda counts, quantile: interval_scores(around_centre(counts), quantile),
+    # of a small share so few records can be missing that its sensitivity is not reached
+    "parts": lambda counts, q: part_scores(around_centre(counts), max(q, 1 - q)),
 }
 
 
@@ -295,6 +304,15 @@ def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
     sensitivity = score_sensitivity(quantile, neighboring)
     law = special.softmax(interval_scores(counts, quantile)[0] * eta / (2 * sensitivity))
     found = stats.chisquare(np.bincount(chosen, minlength=128), 20_000 * law)
+    assert found.pvalue > 1e-9
+    within = {"edges": (-1, 1), "intervals": True}
+    chosen = choices(counts[0], quantile, eta, neighboring, 20_000, cells=within)
+    missing = [
+        max(0, quantile.numerator * 17 - quantile.denominator * counts[0, first:end].sum())
+        for first, end in _quantiles.PARTS
+    ]
+    law = special.softmax(-np.array(missing) * eta / (2 * sensitivity))
+    found = stats.chisquare(np.bincount(chosen, minlength=len(law)), 20_000 * law)
     assert found.pvalue > 1e-9
 
 

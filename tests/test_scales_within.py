@@ -196,3 +196,27 @@ def test_slopes_of_rare_values_do_not_take_the_intercept():
             random_state=ReproducibleNoise(seed),
         )  # fmt: skip
         np.testing.assert_allclose(model.fit(X, y).coef_, slopes, atol=0.2)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_one_choice_finds_how_loose_the_bounds_of_all_columns_are(neighboring):
+    event = choices_event(_scales._LEAST_OF_FEATURES["share"] / N, 600, neighboring)
+    X = np.random.default_rng(0).uniform(-1, 1, (N, P))
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
+    for loose in (1.0, 8.0, 60.0):
+        bounds = np.full(P, -loose), np.full(P, loose)
+        found = [_scale_choices.find_share(oracle, *bounds) for _ in range(200)]
+        assert np.mean(np.abs(np.log2(found) + np.log2(loose)) <= 1.1) > 0.97
+
+
+@pytest.mark.parametrize("n", [400, 2500])
+def test_bounds_of_columns_and_target_that_are_eight_times_too_wide_cost_little(n):
+    X, _, y = table()
+    cells, scores = np.column_stack([X, y])[:n], []
+    for spare in (0.0, 3.5):
+        spare = spare * np.ptp(cells, axis=0)
+        lo, hi = cells.min(axis=0) - spare, cells.max(axis=0) + spare
+        facts = {"feature_bounds": (lo[:-1], hi[:-1]), "target_bounds": (lo[-1], hi[-1])}
+        models = seeded(DPLinearRegressor, facts, 9)
+        scores.append(np.median([m.fit(X[:n], y[:n]).score(X[3000:], y[3000:]) for m in models]))
+    assert scores[1] > scores[0] - 0.05

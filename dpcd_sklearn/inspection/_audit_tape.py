@@ -93,9 +93,9 @@ def _words_of(entry, plan):
     """The name of an entry's kind, and the cells of its choices."""
     question, mechanism = entry.question, entry.mechanism
     if isinstance(mechanism, QuantileChoices):
-        if question.around is None:
+        if question.around is None or question.of == "row_norm":
             return "choices of scales", "octaves" if question.edges is None else "linear"
-        if mechanism.intervals:
+        if mechanism.other_scores:
             return "choices of scales", "intervals"
         prior = mechanism.prior  # it favours one side, if any
         is_even = prior is None or prior[0] == prior[1]

@@ -210,14 +210,14 @@ class SimulatedRecords:
             y = self._usual_target(np.linspace(-1, 1, self.n))
         for question, mechanism in asked:
             of, around = question.of, question.around
+            center, reach = map(np.atleast_1d, around or (0.0, 1.0))
             values = self._around_quantiles(mechanism.quantiles, count, moved, tilt)
             if of == "row_norm":
-                X = _in_octaves(values)[:, None] / self.p**0.5 * np.ones(self.p)
+                X = center + reach * _in_octaves(values)[:, None] / self.p**0.5 * np.ones(self.p)
                 continue
             if around is not None:
-                center, reach = map(np.atleast_1d, around)
                 away = steps[1 + np.sign(values).astype(int)]
-                if mechanism.intervals:  # all on one side but for the fullest cell
+                if mechanism.other_scores:  # all on one side but for the fullest cell
                     away = np.array([-0.5, -1.25, -100.0])[1 + np.sign(values).astype(int)]
                     away[int(_FULLEST * self.n) :] = 0.5
                 table = center + away[:, None] * reach

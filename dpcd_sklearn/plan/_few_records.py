@@ -68,7 +68,8 @@ def _least(request, name, are_few, integer=False):
     factor = 1.0
     while factor < _LARGEST:
         factor *= 1.1
-        value = _rounded(getattr(request.budget, name) * factor, integer)
+        value = float(f"{getattr(request.budget, name) * factor:.2g}")
+        value = math.ceil(value) if integer else value
         try:
             budget = request.budget._replace(**{name: value})
             _ = budget.mu
@@ -78,8 +79,3 @@ def _least(request, name, are_few, integer=False):
         if not are_few(other):
             return value
     return None
-
-
-def _rounded(value, integer):
-    value = float(f"{value:.2g}")
-    return math.ceil(value) if integer else value

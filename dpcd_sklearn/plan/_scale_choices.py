@@ -93,6 +93,11 @@ def _interval_prior(outwards, inwards, of_all):
 _SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.35, 2.0, 60.0)
 
 
+# Bounds are at most seven doublings too wide.
+_SHARE_PRIOR = np.full(N_OCTAVES, math.exp(-16))
+_SHARE_PRIOR[-LOWEST - 7 : 1 - LOWEST] = 1.0
+
+
 def n_choices(n_columns, how, zooms=0, *, twice=False):
     """How many choices find the scales of so many columns."""
     return (_N_CHOICES[how] + len(QUARTILES) * twice + zooms) * n_columns
@@ -294,6 +299,19 @@ def find_scales_within(oracle, how, lo, hi):
     return np.where(fills, lo / 2 + hi / 2, center), np.where(fills, hi - lo, half_width)
 
 
+def find_share(oracle, lo, hi):
+    """The share of all stated half-widths that the median row fills, for one choice.
+
+    It is the root mean square over columns, from the middle of their bounds. No column is cut to
+    it, so one that fills its bounds beside loose ones keeps its coefficient.
+    """
+    half_width = hi / 2 - lo / 2
+    unit = np.where(half_width > 0, half_width, 1.0) * math.sqrt(np.count_nonzero(half_width) or 1)
+    asked = {"around": (lo / 2 + hi / 2, unit), "prior": _SHARE_PRIOR, "zeros": "counted"}
+    (octave,) = oracle.release_quantiles("row_norm", [MEDIAN], **asked)
+    return min(math.ldexp(1.0, int(octave[0]) + LOWEST), 1.0)
+
+
 def find_medians(oracle, bounds=None):
     """The median of each column of features.
 
@@ -309,9 +327,7 @@ def find_medians(oracle, bounds=None):
     float64 array of shape (n_columns,)
     """
     if bounds is not None:
-        lo, hi = bounds
-        (cell,) = oracle.release_quantiles("features", [MEDIAN], edges=edges_of_cells(lo, hi))
-        return np.clip(lo + (cell + 0.5) * (hi - lo) / N_LINEAR, lo, hi)
+        return find_cells(oracle, "features", *edges_of_cells(*bounds), 1)[0].clip(*bounds)
     mostly_zero, size = find_sizes(oracle, "features")
     found, _ = find_cells(oracle, "features", -REACH * size, REACH * size, 2, LINEAR_PRIOR)
     # of a column that is mostly zero the cell beside zero would be a fraction

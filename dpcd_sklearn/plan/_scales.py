@@ -19,6 +19,7 @@ from ._scale_choices import (
     TAIL,
     find_scales,
     find_scales_within,
+    find_share,
     most_zooms,
     n_choices,
     rare_of,
@@ -31,20 +32,22 @@ FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
 _FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
 # So much evidence is beyond a farther tail, for such a share of ρ at most.
 _BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
-_LEAST_OF_FEATURES = {"quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0}
+_LEAST_OF_FEATURES = {
+    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0, "share": 28.0,
+}  # fmt: skip
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
-# A search within stated bounds gains nothing where columns fill them, so its share raises no error
-# by more than a tenth.
-_SHARE_WITHIN = 0.14
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
 # Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
 _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
-_WITHIN = ("tails within", "within")  # ways within stated bounds, the finest first
+# Ways within stated bounds, the finest first, the most of ρ and the evidence that is aimed at. They
+# gain nothing where columns fill their bounds, so their share raises no error by more than a tenth.
+_WITHIN = {"tails within": (0.14, AMPLE_EVIDENCE), "within": (0.14, AMPLE_EVIDENCE)}
+_WITHIN["share"] = 0.1, 40.0
 # A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
@@ -58,9 +61,9 @@ class ScaleSearch:
 
     Parameters
     ----------
-    features : {"tails", "quartiles", "octaves", "within", "tails within", "rows", None}
+    features : {"tails", "quartiles", "octaves", "within", "tails within", "rows", "share", None}
         Search for centre and width of each column, or its octave, or for both within stated bounds;
-        or for one width, from norms of rows.
+        or for one width, from norms of rows; or for one share of all stated half-widths.
     n_choices : int
         How many choices find them.
     share : float
@@ -86,7 +89,7 @@ class ScaleSearch:
     @property
     def is_within(self):
         """Whether columns are looked for within stated bounds."""
-        return self.features in _WITHIN
+        return self.features in ("within", "tails within")
 
 
 NOTHING = ScaleSearch()
@@ -105,9 +108,10 @@ def wanted_scales(request):
     for features, most in _ways(request):
         if features is None:
             break
-        count = 1 if features == "rows" else n_choices(request.n_features, features)
+        count = 1 if features in ("rows", "share") else n_choices(request.n_features, features)
+        most, aim = _WITHIN.get(features, (most, AMPLE_EVIDENCE))
         # η = sqrt(8 share ρ / count), so the evidence n η costs
-        share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
+        share = count / (8 * rho) * (aim / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
@@ -153,8 +157,7 @@ def _ways(request):
     if target.is_all or (request.finds_target and not target.n_choices):
         return
     *finer, last = _ways_of_features(request)
-    for features in finer:
-        yield features, _SHARE_WITHIN if features in _WITHIN else _MOST_SHARE
+    yield from ((features, _MOST_SHARE) for features in finer)
     if request.n_classes == 2 and "octaves" in finer:  # one scale ranks far worse
         yield "octaves", _LAST_SHARE
     yield last, _MOST_SHARE
@@ -256,6 +259,9 @@ def found_scales(plan, receipt, place, key):
     n, own_key = plan.request.budget.n, SCALES.key(key)
     oracle = QuantileOracle(receipt, units, place, key=own_key, n_public=n)
     features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
+    if search.features == "share":
+        share = find_share(oracle, *stated_bounds(plan.request))
+        return FoundScales(mean_squares=np.full(place.n_features, share**2))
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))

@@ -79,8 +79,8 @@ cdef inline int32_t _octave_of_root(double square) noexcept nogil:
     return 0 if exponent < 0 else LAST_OCTAVE if exponent > LAST_OCTAVE else exponent
 
 
-cdef inline double _square(double x, double divisor) noexcept nogil:
-    x = x / divisor
+cdef inline double _square(double x, double center, double unit) noexcept nogil:
+    x = (x - center) / unit
     return x * x
 
 
@@ -206,7 +206,7 @@ cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noex
         _cell_of(c, j, 0.0)[0] -= 1  # counted as a zero before
         _cell_of(c, j, x)[0] += 1
     elif c.squares != NULL:
-        c.squares[i] += _square(x, c.lo[j])
+        c.squares[i] += _square(x, c.lo[j], c.hi[j])
     else:
         c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
 
@@ -281,14 +281,14 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     return counts[0]
 
 
-def count_norms(X, divisor, Py_ssize_t n_threads=1):
-    """Numbers of records in the octaves of the norm of a row over `divisor`, column by column.
+def count_norms(X, around=None, Py_ssize_t n_threads=1):
+    """Numbers of records in the octaves of the norm of a row from a centre, in units of columns.
 
     Parameters
     ----------
     X : as of `count_cells`
-    divisor : float64 array of shape (n_columns,), > 0
-        Public.
+    around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
+        Public; None is zero and 1. That of sparse records is zero.
 
     Returns
     -------
@@ -296,16 +296,18 @@ def count_norms(X, divisor, Py_ssize_t n_threads=1):
         Squares are summed in the order of the columns, in every layout; the square of a number
         below 1e-162 is nothing.
     """
-    divisor = np.ascontiguousarray(divisor, dtype=np.float64)
-    if divisor.shape != X.shape[1:] or not (divisor > 0).all():
-        raise ValueError(f"expected {X.shape[1]} positive divisors")
-    cdef const double[::1] divisors = divisor
+    around = around or (np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    center, unit = (np.ascontiguousarray(number, dtype=np.float64) for number in around)
+    centred = np.isfinite(center).all() and not (sparse.issparse(X) and center.any())
+    if not (centred and center.shape == unit.shape == X.shape[1:] and (unit > 0).all()):
+        raise ValueError(f"expected a centre, zero if sparse, and units of {X.shape[1]} columns")
+    cdef const double[::1] centers = center, unit_view = unit
     cdef Py_ssize_t i
     cdef Pass c = _NOTHING
     squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
     cdef double[::1] sums = squares
     if X.size:
-        c.lo, c.squares = &divisors[0], &sums[0]
+        c.lo, c.hi, c.squares = &centers[0], &unit_view[0], &sums[0]
         _look_at(&c, X, n_threads)
     cdef int64_t[:, ::1] view = counts
     for i in range(sums.shape[0]):

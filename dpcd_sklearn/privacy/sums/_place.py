@@ -64,11 +64,10 @@ class LocalPlace(Place):
         records = Records(X, y, weights, bounds, n_threads=self._n_threads)
         return GeometrySums(records, loss, smoothness, fit_intercept, n_outputs)
 
-    def counts(self, of, *, edges=None, around=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None):
         X, y, *_ = self._arrays
         if of == "row_norm":
-            divisor = np.ones(self.n_features) if divisor is None else divisor
-            return count_norms(X, divisor, self._n_threads)
+            return count_norms(X, around, self._n_threads)
         if of == "outside":
             return count_outside(X, y, edges, self._n_threads)
         columns = X if of == "features" else y.reshape(len(y), -1)

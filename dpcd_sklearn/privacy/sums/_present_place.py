@@ -15,7 +15,7 @@ class PresentPlace(LocalPlace):
     X : as of LocalPlace
     """
 
-    def counts(self, of, *, edges=None, around=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None):
         if of != "features":
             raise ValueError("of what may be missing columns are counted, and nothing else")
         counts = super().counts(of, edges=edges, around=around)

@@ -200,8 +200,8 @@ class RemotePlace(Place):
         opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
         return RemoteCurvatureSums(self._open(opening), reads_short_rows=not self._of_persons)
 
-    def counts(self, of, *, edges=None, around=None, divisor=None):
-        options = {"edges": edges, "around": around, "divisor": divisor, "rows": self._rows}
+    def counts(self, of, *, edges=None, around=None):
+        options = {"edges": edges, "around": around, "rows": self._rows}
         return self._open(_PLACE).ask("counts", of, options)
 
     def moments(self, *, centered):

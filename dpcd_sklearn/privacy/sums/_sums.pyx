@@ -96,7 +96,7 @@ cdef class Place:
         """
         raise NotImplementedError
 
-    def counts(self, of, *, edges=None, around=None, divisor=None):
+    def counts(self, of, *, edges=None, around=None):
         """Numbers of records in public cells; see ``_counts``.
 
         Each record lies in one cell of each column, whatever its weight, and where that is follows
@@ -110,10 +110,8 @@ cdef class Place:
         edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
             Public ends of linear cells, or bounds.
         around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
-            Public, of half octaves of distances. Without both octaves of absolute values are
-            counted.
-        divisor : float64 ndarray of shape (n_features,), default=None
-            By which features are divided before the norm of a row is taken; None is 1.
+            Public, of half octaves of distances, or from where the norm of a row is taken. Without
+            both octaves of absolute values are counted.
 
         Returns
         -------
