@@ -68,8 +68,8 @@ _SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
 # is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
 _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 # The quantile beyond which others are looked for in columns that are mostly one number: the
-# farthest of these of which so much evidence is beyond. Odds of a cell that none reaches are then
-# exp(-7).
+# farthest of these of which so much evidence is beyond, for odds of exp(-7) of a cell that none
+# reaches; with less evidence the nearest one.
 _RARE = {Fraction(k - 1, k): 1 / k for k in (100, 50, 20, 10, 5, 4)}
 RARE_EVIDENCE = 14.0
 

@@ -124,7 +124,8 @@ def wanted_scales(request):
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
                 count, eta = more, eta * math.sqrt(count / more)
-            if features == "tails":
+            # what is beyond farther tails is too little to be counted, and ruins intervals
+            if features == "tails" and not request.inference:
                 tail, eta = _farthest_tail(request, count, eta)
             spent = count * eta**2 / (8 * rho)
             room = _INFERENCE_ROOM if request.inference else 1.0
