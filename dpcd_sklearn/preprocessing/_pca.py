@@ -18,7 +18,7 @@ from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Bounds
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 # Rows of numbers within bounds are seldom longer than this share of the longest that is possible.

@@ -23,7 +23,7 @@ from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --

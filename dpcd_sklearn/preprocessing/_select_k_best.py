@@ -17,7 +17,7 @@ from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._columns import read_target, stated_bounds, stated_classes
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
