@@ -114,8 +114,6 @@ _NOISE_UNKNOWN = (
 
 
 _METHODS = {"fdr_bh": "bh", "fdr_by": "by"}
-# Cosine between directions of two coefficients from which on they are redundant together.
-_TOGETHER = 0.3
 
 
 def _redundant(safe, unsafe, doubt):
@@ -138,7 +136,8 @@ def _redundant(safe, unsafe, doubt):
         return []
     basis = np.linalg.svd(unsafe[found], full_matrices=False)[0]
     basis = basis / np.sqrt(np.sum(basis**2, axis=1))[:, None]
-    n_groups, group = connected_components(np.abs(basis @ basis.T) > _TOGETHER)
+    # by the cosine between the directions of two coefficients
+    n_groups, group = connected_components(np.abs(basis @ basis.T) > 0.3)
     return [found[group == k] for k in range(n_groups)]
 
 

@@ -36,7 +36,6 @@ from ..utils._typing import Bounds
 _HALF = 540
 # Above the least number that the losses' exponential gives, exp(-708): below lies zero.
 _LEAST = 3.4e-308
-_LARGEST_EXPONENT = 709.78
 
 
 def margins_of_model(model, X):
@@ -55,7 +54,7 @@ def margins_of_model(model, X):
 @np.errstate(all="ignore")  # a floating point warning would tell about the records
 def exponential(margins):
     """exp(margin), the same bits whatever else is in the batch; no more than the largest number."""
-    found = elementwise(math.exp, np.minimum(margins, _LARGEST_EXPONENT))
+    found = elementwise(math.exp, np.minimum(margins, 709.78))
     return np.where(np.isnan(margins), np.nan, found)
 
 
