@@ -26,6 +26,7 @@ from sklearn import datasets
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_log_loss_score, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import scale
 
 from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -120,9 +121,9 @@ def scores_of(model, X, y, of_coefficients=False):
     if not hasattr(model, "classes_"):
         scores = {"R2": model.score(X, y)}
         if of_coefficients:
-            spread, right = X.std(axis=0), LinearRegression().fit(X, y).coef_
-            errors = np.abs((model.coef_ - right) * spread)
-            scores["coefficient"] = -errors.max() / np.abs(right * spread).max()
+            right = LinearRegression().fit(scale(X), y).coef_  # of raw ones it drops columns
+            error = np.abs(model.coef_ * X.std(axis=0) - right).max()
+            scores["coefficient"] = -error / np.abs(right).max()
         return scores
     chances = model.predict_proba(X)
     saved = {"D2": d2_log_loss_score(y, chances, labels=model.classes_)}
@@ -178,9 +179,8 @@ def cells(name, load, models, repeat):
     found = {}
     for epsilon in EPSILONS:
         for seed in range(repeat):
-            strata = y if y.dtype.kind in "iu" else None
             X_train, X_test, y_train, y_test = train_test_split(
-                X, y, test_size=0.2, random_state=seed, stratify=strata
+                X, y, test_size=0.2, random_state=seed, stratify=y if y.dtype.kind in "iu" else None
             )
             noise = ReproducibleNoise(seed)
             for title, model in models(X, y, epsilon=epsilon, random_state=noise):

@@ -1,10 +1,17 @@
-"""Children of a test: functions that run in one, and a kill at any line."""
+"""Other processes of a test: functions that run in a child, programs, and a kill at any line."""
 
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import traceback
+from pathlib import Path
+
+import dpcd_sklearn
+
+# What a new process needs to import the package that is tested, wherever it was imported from.
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(dpcd_sklearn.__file__).parents[1])}
 
 
 class ChildDiedError(AssertionError):
@@ -39,6 +46,29 @@ def forked(function):
         return result
 
     return wait
+
+
+def in_a_new_process(program, *args, **environment):
+    """Run a program of Python, given as text, which must end well; return what it printed."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *args],
+        capture_output=True, text=True, env=ENVIRONMENT | environment, timeout=300, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def run_script(*arguments, folder=None, ignored=(), **environment):
+    """Run a script as a user does; return what it printed. A warning is a failure."""
+    path = os.pathsep.join([ENVIRONMENT["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-X", "utf8", *(f"-Wignore:{text}" for text in ignored), *arguments],
+        cwd=folder, env=os.environ | {"PYTHONPATH": path} | environment,
+        capture_output=True, encoding="utf-8", timeout=900, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "Warning" not in run.stderr, run.stderr
+    return run.stdout
 
 
 def die_at_line(number, module):

@@ -4,8 +4,6 @@ import copy
 import math
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,12 +11,12 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from forks import forked
+from forks import forked, in_a_new_process
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
-import dpcd_sklearn
+from dpcd_sklearn import DPLassoCD
 from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
     Budget,
@@ -85,11 +83,13 @@ class ChargingRegressor(RegressorMixin, BaseEstimator):
         copy.deepcopy,
         clone,
         lambda a: clone(a, safe=False),
-        lambda a: clone(ChargingRegressor(accountant=a)).accountant,
-        lambda a: copy.deepcopy(make_pipeline(ChargingRegressor(accountant=a)))[-1].accountant,
+        lambda a: clone(DPLassoCD(accountant=a)).accountant,
+        lambda a: clone(clone(make_pipeline(DPLassoCD(accountant=a))))[-1].accountant,
+        lambda a: copy.copy(DPLassoCD(accountant=a)).accountant,
+        lambda a: copy.deepcopy(make_pipeline(DPLassoCD(accountant=a)))[-1].accountant,
         lambda a: pickle.loads(pickle.dumps(a)),
         lambda a: cloudpickle.loads(cloudpickle.dumps(a)),
-        lambda a: pickle.loads(pickle.dumps(ChargingRegressor(accountant=a))).accountant,
+        lambda a: pickle.loads(pickle.dumps(DPLassoCD(accountant=a))).accountant,
     ],
 )
 def test_copies_share_the_ledger(copier):
@@ -310,15 +310,5 @@ accountant.close()
 assert os.path.exists(accountant.path)
 print(accountant.path)
 """
-    root = Path(dpcd_sklearn.__file__).parents[1]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    path = Path(run.stdout.strip())
+    path = Path(in_a_new_process(program).strip())
     assert path.is_absolute() and not path.exists() and not path.parent.exists()

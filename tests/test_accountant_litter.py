@@ -14,9 +14,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from forks import die_at_line, forked
+from forks import ENVIRONMENT, die_at_line, forked, in_a_new_process
 
-import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger
@@ -107,8 +106,7 @@ def holder(folder):
         [sys.executable, "-W", "ignore", "-c", HOLDER],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ
-        | {"PYTHONPATH": str(Path(dpcd_sklearn.__file__).parents[1]), "TMPDIR": str(folder)},
+        env=ENVIRONMENT | {"TMPDIR": str(folder)},
     )
     return process, Path(process.stdout.readline().strip()).parent
 
@@ -246,12 +244,10 @@ def test_a_ledger_that_is_made_anew_is_logged_and_open_makes_none(tmp_path, capl
 
 
 def test_a_model_whose_temporary_ledger_is_gone_says_so_in_words():
-    code = (
-        "import pickle, sys; from dpcd_sklearn import PrivacyAccountant; "
-        "sys.stdout.buffer.write(pickle.dumps(PrivacyAccountant(1.0, 1e-6)))"
-    )
-    made = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
-    accountant = pickle.loads(made.stdout)
+    accountant = pickle.loads(bytes.fromhex(in_a_new_process(
+        "import pickle; from dpcd_sklearn import PrivacyAccountant; "
+        "print(pickle.dumps(PrivacyAccountant(1.0, 1e-6)).hex())"
+    )))  # fmt: skip
     for call in (accountant.spent, lambda: accountant.charge(SMALL)):
         with pytest.raises(LedgerError, match="ends with the process that made it"):
             call()

@@ -7,11 +7,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from forks import in_a_new_process
 
-import dpcd_sklearn
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _sqlite
@@ -74,16 +73,6 @@ def test_one_process_is_asked_for_all_ledgers_of_a_file_system(tmp_path, asked):
     assert len(asked) == 1
 
 
-def in_a_new_process(program, *args):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, *args],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(dpcd_sklearn.__file__).parents[1])},
-        check=False,
-    )
-
-
 WORKER = """
 import pickle, sys
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
@@ -100,8 +89,7 @@ print(accountant.charge(FitEvent((GaussianEvent(1000.0),))).entry_id)
 
 def test_a_worker_that_gets_a_pickle_asks_nobody(tmp_path):
     accountant = PrivacyAccountant(5.0, 1e-5, path=tmp_path / "a.ledger")
-    run = in_a_new_process(WORKER, pickle.dumps(accountant).hex())
-    assert run.stdout == "1\n", run.stderr
+    assert in_a_new_process(WORKER, pickle.dumps(accountant).hex()) == "1\n"
     # what was found out elsewhere says nothing about this machine
     state = accountant.__getstate__()
     machine, device = state["locks"]

@@ -4,13 +4,11 @@ Flaws of compiled mechanisms are in test_audit_mutants.py.
 """
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import ndtr
-from sklearn.base import clone
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -18,15 +16,14 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
-    PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
+from dpcd_sklearn.inspection._audit_tape import Kind
 from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
 from dpcd_sklearn.inspection._release_tests import shown
-from dpcd_sklearn.inspection._released_answers import Kind, Tape
-from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_METHOD, SimulatedRecords
+from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_KIND, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.preprocessing import DPStandardScaler
 from dpcd_sklearn.privacy.accounting import (
@@ -306,8 +303,7 @@ def test_the_result_has_a_row_for_each_kind_that_the_event_holds(small_result):
     assert (small_result.epsilon, small_result.n_runs) == (4.0, 100)
 
 
-def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(monkeypatch):
-    monkeypatch.setattr(Kind, "words", property(lambda kind: kind.method))
+def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive():
     rows = audit_releases(
         DPLinearRegressor(**NEWTON_IN_BOUNDS),
         SimulatedRecords(DPLinearRegressor(**NEWTON_IN_BOUNDS), 300, 1),
@@ -366,7 +362,7 @@ def test_data_sets_differ_in_as_many_records_as_the_claim_counts(relation, layou
                 continue
             changed = (X != Z).any(axis=1) | (one[1] != other[1])
             assert changed.sum() == 7, name
-    assert set().union(*OF_METHOD.values()) <= set(CHANGES)
+    assert set().union(*OF_KIND.values()) <= set(CHANGES)
 
 
 # ---- claims of groups ---------------------------------------------------------------------------
@@ -374,7 +370,7 @@ def test_data_sets_differ_in_as_many_records_as_the_claim_counts(relation, layou
 
 def test_floors_of_groups_are_those_of_group_privacy():
     def floor(release, size, group, relation="replace_one"):
-        return least_error(Kind("Any", "release_mean", FitEvent((release,), relation)), size, group)
+        return least_error(Kind("gradients", release, relation), size, group)
 
     assert floor(GaussianEvent(8.0, 4), 4, 5) == pytest.approx(ndtr(-5 * 2 / 8 / 2))
     # one choice of range k eta is randomised response between e^(k eta / 2) and its inverse
@@ -385,7 +381,7 @@ def test_floors_of_groups_are_those_of_group_privacy():
         assert floor(of_all, 4, 5, relation) == pytest.approx(ndtr(-5 * 2 / 8 / 2), rel=1e-2)
 
 
-# ---- what is refused, and what a recorder can't do ----------------------------------------------
+# ---- what is refused  ----------------------------------------------
 
 
 def test_shapes_that_make_no_audit_are_refused_with_what_to_write():
@@ -417,15 +413,3 @@ def test_values_of_stated_records_are_not_looked_at():
         DPRidgeSkGD(), sparse.csr_matrix((40, 3)), y, n_samples=None, n_features=None
     )
     assert sparse.issparse(laid_out.usual(np.random.default_rng(0))[0])
-
-
-def test_a_fit_that_is_charged_has_no_recorder_and_no_copy_of_a_model_has_one():
-    X = np.ones((30, 2))
-    model = DPRidgeSkGD(accountant=PrivacyAccountant(9.0, 0.1), epsilon=1.0, delta=1e-3)
-    model._recorder = Tape()
-    with pytest.raises(TypeError, match="a fit that is charged is not recorded"):
-        model.fit(X, X[:, 0])
-    assert model.accountant.entries() == []
-    assert clone(model)._recorder is None
-    with pytest.raises(TypeError, match="belongs to one run"):
-        pickle.dumps(Tape())

@@ -1,16 +1,12 @@
 """The benchmarks run, on the smallest of their problems."""
 
 import importlib
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import run_script
 from tables import table
-
-import dpcd_sklearn
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 needs_benchmarks = pytest.mark.skipif(
@@ -19,17 +15,7 @@ needs_benchmarks = pytest.mark.skipif(
 
 
 def run(*arguments, data="", script="reproduce_papers.py"):
-    path = [str(Path(dpcd_sklearn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", str(BENCHMARKS / script), *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path), "DPCD_DATA": str(data)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr, done.stderr
-    return done.stdout
+    return run_script(str(BENCHMARKS / script), *arguments, DPCD_DATA=str(data))
 
 
 @needs_benchmarks

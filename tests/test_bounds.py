@@ -165,15 +165,6 @@ def test_a_plan_needs_no_names_and_no_order(model):
         model.planned_event(1000, 4)
 
 
-def test_an_accountant_keeps_bounds_by_name():
-    pd = pytest.importorskip("pandas")
-    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
-    model = DPLassoCD(feature_bounds=NAMED, accountant=accountant, epsilon=1.0)
-    accountant.cost(model, 60, 3)
-    model.fit(pd.DataFrame(X, columns=list("abc")), Y)
-    assert len(accountant.entries()) == 1
-
-
 @pytest.mark.parametrize("bounds", [(LO, HI), PAIRS, NAMED], ids=type)
 def test_the_scaler_reads_the_same_forms(bounds):
     pd = pytest.importorskip("pandas")

@@ -1,4 +1,4 @@
-"""Private encoders: what they put out, what is charged, and what stays secret."""
+"""Private encoders of categories and of their targets: what they put out, and what is charged."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 from tables import table
 
 from dpcd_sklearn import (
@@ -327,3 +327,135 @@ def test_sparse_results_and_parts_of_records_are_not_refused():
         encoder.fit_transform(X)
     assert encoder.fit(X).transform(X[:2]).shape == (2, 2**20 + 1)
     assert encoder.set_params(sparse_output=True).fit_transform(X).shape == (2**12, 2**20 + 1)
+
+
+# ---- means of the target -------------------------------------------------------------------------
+
+
+MANY = 12_000
+TOWNS = ["Lens", "Lille", "Roubaix", "Tourcoing"]
+
+
+@pytest.fixture(name="flats")
+def records():
+    rng = np.random.default_rng(0)
+    town = rng.choice([*TOWNS, None], MANY, p=[0.3, 0.3, 0.2, 0.1, 0.1]).astype(object)
+    town[:3] = "a farm"
+    return pd.DataFrame({"town": town, "rooms": rng.integers(1, 6, MANY)})
+
+
+@pytest.fixture(name="rent")
+def target(flats):
+    level = flats["town"].map({"Lens": 300, "Lille": 700, "Roubaix": 500, "Tourcoing": 400})
+    noise = np.random.default_rng(1).normal(0, 50, MANY)
+    return (level.fillna(100) + 80 * flats["rooms"] + noise).to_numpy()
+
+
+CLASSES = {2: ["cheap", "dear"], 3: ["cheap", "dear", "usual"]}
+
+
+def labels_of(rent, n_classes):
+    edges = {2: [600], 3: [500, 800]}[n_classes]
+    return (
+        np.array(["cheap", "usual", "dear"][: n_classes + 1])[np.digitize(rent, edges)]
+        if (n_classes == 3)
+        else np.where(rent > 600, "dear", "cheap")
+    )
+
+
+def means_of(encoder, j):
+    return dict(zip(encoder.categories_[j], encoder.encodings_[j], strict=False))
+
+
+@pytest.mark.parametrize("cv", [None, 2])
+@pytest.mark.parametrize("categories", ["auto", [TOWNS, [1, 2, 3, 4, 5]]])
+def test_means_of_a_number_are_those_of_the_categories(flats, rent, categories, cv):
+    encoder = DPTargetEncoder(
+        categories, epsilon=2.0, delta=1e-6, target_bounds=(0, 1500), cv=cv
+    ).fit(flats, rent)
+    assert "a farm" not in encoder.categories_[0]
+    for j, name in enumerate(flats):
+        for category, found in means_of(encoder, j).items():
+            of_it = flats[name].isna() if category != category else flats[name] == category
+            assert abs(found[0] - rent[of_it].mean()) < 25
+    assert abs(encoder.target_mean_[0] - rent.mean()) < 10
+    Z = encoder.transform(flats)
+    assert Z.shape == (MANY, 2) and np.corrcoef(Z.sum(axis=1), rent)[0, 1] > 0.9
+    unknown = encoder.transform(pd.DataFrame({"town": ["elsewhere"], "rooms": [77]}))
+    np.testing.assert_array_equal(unknown[0], [e[-1, 0] for e in encoder.encodings_])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_become_their_shares(flats, rent, n_classes):
+    classes, y = CLASSES[n_classes], labels_of(rent, n_classes)
+    encoder = DPTargetEncoder(epsilon=2.0, delta=1e-6, classes=classes).fit(flats, y)
+    kept = classes[1:] if n_classes == 2 else classes
+    for category, found in means_of(encoder, 0).items():
+        of_it = flats["town"].isna() if category != category else flats["town"] == category
+        shares = [(y[of_it] == label).mean() for label in kept]
+        np.testing.assert_allclose(found, shares, atol=0.05)
+    names = encoder.get_feature_names_out().tolist()
+    if n_classes == 2:
+        assert names == ["town", "rooms"]
+    else:
+        assert names == [f"{c}_{label}" for c in ("town", "rooms") for label in classes]
+    assert encoder.transform(flats).shape == (MANY, len(names))
+
+
+def test_without_noise_means_are_scikit_learns(flats, rent):
+    flats = flats[["rooms"]]
+    ours = DPTargetEncoder(epsilon=math.inf, target_bounds=(0, 1500), smooth=7.0)
+    theirs = TargetEncoder(target_type="continuous", smooth=7.0).fit(flats, rent)
+    np.testing.assert_allclose(ours.fit(flats, rent).transform(flats), theirs.transform(flats))
+    y = labels_of(rent, 3)
+    ours = DPTargetEncoder(epsilon=math.inf, classes=CLASSES[3], smooth=7.0).fit(flats, y)
+    theirs = TargetEncoder(smooth=7.0).fit(flats, y)
+    np.testing.assert_allclose(ours.transform(flats), theirs.transform(flats))
+
+
+def test_a_record_is_encoded_by_the_other_folds(flats, rent):
+    options = {"epsilon": math.inf, "target_bounds": (0, 1500), "smooth": 0.0, "cv": 3}
+    flats = flats[["rooms"]]
+    Z = DPTargetEncoder(**options).fit_transform(flats, rent)
+    rooms, fold = flats["rooms"].to_numpy(), np.arange(MANY) % 3
+    for i in (0, 1, 2, 5000, MANY - 1):
+        others = (rooms == rooms[i]) & (fold != fold[i])
+        assert Z[i, 0] == pytest.approx(rent[others].mean(), rel=1e-6)
+    moved = rent.copy()
+    moved[7] += 300  # of its own target a record sees nothing
+    other = DPTargetEncoder(**options).fit_transform(flats, moved)
+    assert other[7, 0] == Z[7, 0] and other[8:].tolist() != Z[8:].tolist()
+
+
+def test_columns_side_by_side_are_encoded_by_the_other_folds(flats, rent):
+    options = {"target_bounds": (0, 1500), "smooth": 0.0, "cv": 2}
+    rooms = [[1, 2, 3, 4, 5]]
+    alone = DPTargetEncoder(rooms, epsilon=math.inf, **options).fit_transform(
+        flats[["rooms"]], rent
+    )
+    columns = make_private_column_transformer(
+        (DPTargetEncoder(rooms, **options), ["rooms"]), epsilon=math.inf
+    )
+    np.testing.assert_array_equal(columns.fit_transform(flats, rent), alone)
+    assert not np.array_equal(columns.transform(flats), alone)
+    named = columns.set_output(transform="pandas").fit_transform(flats, rent)
+    assert list(named.columns) == ["rooms"]
+    np.testing.assert_array_equal(named, alone)
+
+
+def test_means_of_much_noise_are_drawn_to_that_of_all():
+    rng = np.random.default_rng(0)
+    codes, y = rng.integers(0, 200, (2000, 1)), rng.uniform(-1, 1, 2000)  # nothing to learn
+    found = {}
+    for smooth in ("auto", 0.0):
+        encoder = DPTargetEncoder([list(range(200))], epsilon=0.5, smooth=smooth).fit(codes, y)
+        found[smooth] = np.abs(encoder.encodings_[0] - encoder.target_mean_).mean()
+    assert found["auto"] < 0.5 * found[0.0]
+
+
+# ---- what is charged -----------------------------------------------------------------------------
+
+
+def test_folds_cost_nothing_more():
+    events = [DPTargetEncoder(cv=cv, delta=1e-6).planned_event(MANY, 2) for cv in (None, 2, 5)]
+    assert events[0] == events[1] == events[2]

@@ -36,11 +36,9 @@ from dpcd_sklearn.privacy.mechanisms._curvature_units import (
 )
 from dpcd_sklearn.privacy.sums import LocalPlace, _integer_rows
 from dpcd_sklearn.privacy.sums._integer_rows import (
-    joined,
     most_of_rows,
     most_of_transform,
     short_transform,
-    split,
 )
 
 LAYOUTS = {
@@ -98,11 +96,6 @@ def lower(rng, d, condition=1e3):
     )
     values = np.linalg.svd(transform, compute_uv=False)
     return transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-6)
-
-
-def in_one(sums):
-    """Sums of 64 bits that may have come in two."""
-    return sums if sums.ndim == 1 else joined(*sums)
 
 
 def in_bits(transform, largest, smallest, narrow):
@@ -182,7 +175,7 @@ def test_preconditioned_gradients_are_those_of_numpy(dtype, narrow, n_outputs):
     transform, largest, smallest = lower(rng, 6)
     sums = sums_of(X, y[n_outputs], weights, n_outputs=n_outputs)
     sums.measure(*in_bits(transform, largest, smallest, narrow))
-    found = np.array(in_one(sums.gradient(coef, clip, limit)), dtype=float).reshape(n_outputs, -1)
+    found = np.array(sums.gradient(coef, clip, limit), dtype=float).reshape(n_outputs, -1)
     options = X, y[n_outputs], weights, coef, transform
     twin = contributions(*options, clip * smallest, n_outputs).sum(axis=0)
     twin *= limit / clip
@@ -251,7 +244,7 @@ def test_every_sum_is_the_sum_of_what_each_record_adds_in_every_layout(narrow, c
         limit, found = 2.0**40 if narrow else 2.0**24, []
         for sums, w in ((one, coef[:8]), (classes, coef)):
             sums.measure(*geometry)
-            found.append(in_one(sums.gradient(w, 0.3, limit)))
+            found.append(sums.gradient(w, 0.3, limit))
             found += [sums.gram(3.0, 2.0**13), sums.row_sums(3.0, 2.0**16, 2.0**16)]
         unit = 1 / np.abs(geometry[0]).max()
         return found + list(one.image_grams(geometry[0], coef[:8], unit, 0.8, 1.5, 0.5, 2.0**15))
@@ -275,8 +268,8 @@ def test_a_record_of_an_infinite_or_undefined_norm_adds_nothing(scaled, layout, 
     for rows in (np.arange(9), np.delete(np.arange(9), 4)):
         sums = sums_of(LAYOUTS[layout](X[rows]), y[rows], fit_intercept=False)
         sums.measure(*geometry)
-        limit = 2.0**40 if narrow else 2.0**24
-        found.append(in_one(sums.gradient(np.ones(2), 0.5, limit)))
+        limit = 2.0**38 if narrow else 2.0**24
+        found.append(sums.gradient(np.ones(2), 0.5, limit))
     assert found[1].any() and (found[0] == found[1]).all()
 
 
@@ -303,7 +296,7 @@ def clipped_images(d, condition, seed):
     for row in X:
         sums = sums_of(row[None], np.array([1e6]), fit_intercept=False)
         sums.measure(transform, largest, smallest, short)
-        integers = in_one(sums.gradient(np.zeros(d), 1e-3, float(limit)))
+        integers = sums.gradient(np.zeros(d), 1e-3, float(limit))
         image = np.array([float(value) for value in exact_image(transform, integers)])
         most = limit * smallest + 0.5001 * largest * math.sqrt(d)
         found.append(np.linalg.norm(image) / most)
@@ -329,15 +322,6 @@ def test_a_mutant_that_forgets_what_a_geometry_of_16_bits_lacks_is_caught(monkey
     assert max(clipped_images(7, 2.0, seed).max() for seed in range(3)) > 1 + 1e-6
 
 
-def test_sums_beyond_64_bits_come_in_two_that_add_up():
-    """268 million records are not refused, however few are public, and each may add 2^40."""
-    totals = [2**68, -(2**68), -1, 0, 2**32, 12345 - 2**40]
-    parts = np.array([split(total) for total in totals]).T
-    assert parts.dtype == np.int64
-    assert [joined(int(a), int(b)) for a, b in parts.T] == totals
-    assert [joined(int(a), int(b)) for a, b in (parts + parts).T] == [2 * one for one in totals]
-
-
 def released(sums, units, transform, exponent, coef, clip, narrow):
     """A mean gradient in its geometry before noise, and the standard deviation of that noise."""
     values = np.linalg.svd(transform, compute_uv=False)
@@ -345,7 +329,7 @@ def released(sums, units, transform, exponent, coef, clip, narrow):
     sums.measure(transform, largest, smallest, narrow)
     bits, shift, limit = units.gradient_grid(largest, smallest, narrow is not None)
     longest = clip * 2.0**exponent / smallest
-    image = exact_image(transform, in_one(sums.gradient(coef, longest, float(limit))))
+    image = exact_image(transform, sums.gradient(coef, longest, float(limit)))
     unit = longest / limit * 2.0**-exponent / sums.n
     return np.array([float(value) for value in image]) * unit, 2.0 ** (bits + shift) * unit
 
@@ -426,7 +410,7 @@ def test_a_record_stays_within_its_norms(
     made = short_transform(transform) if narrow else None
     sums.measure(transform, largest, smallest, made)
     limit = 2**20 if made is None else narrow
-    integers = np.split(np.array(in_one(sums.gradient(coef, 0.1, float(limit)))), n_outputs)
+    integers = np.split(np.array(sums.gradient(coef, 0.1, float(limit))), n_outputs)
     image = [float(value) for part in integers for value in exact_image(transform, part)]
     most = limit * smallest + 0.5001 * largest * math.sqrt(n_outputs * d)
     assert np.linalg.norm(image) <= most * (1 + 1e-12)
@@ -477,11 +461,15 @@ def test_noise_covers_the_sensitivity_of_integers(
     smallest, size = most_of_transform(d) / condition / 10, n_outputs * d
     largest = smallest * condition
     for whole_rows, most in ((False, 2.0**52), (True, 2.0**68)):
-        bits, shift, limit = units.gradient_grid(largest, smallest, whole_rows)
+        try:
+            bits, shift, limit = units.gradient_grid(largest, smallest, whole_rows)
+        except ValueError:  # rounding of entries would take what exact sums leave a record
+            assert not whole_rows and condition * math.sqrt(size) > min(2.0**24, 2.0**50 / n)
+            continue
         norm = (limit * smallest + 0.5 * largest * math.sqrt(size)) / 2.0**shift
         of_image = image_sensitivity(norm, size, units.neighbors)
         assert gradients * of_image <= 2.0**bits <= 1.1 * gradients * of_image  # none is wasted
-        assert n * limit <= most and limit < (2**41 if whole_rows else 2**50)
+        assert n * limit <= most and limit < (2**39 if whole_rows else 2**50)
     event = moments_event(budget, 0.2)
     units = MomentUnits(event, **sizes)
     grids = (units.row_units, units.bits), (units.mean_square_units, units.mean_square_bits)

@@ -1,15 +1,13 @@
 """Programs that users run first: the README's code, the demo and the gallery."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+from forks import run_script
 
 import dpcd_sklearn
 
@@ -19,8 +17,9 @@ EXAMPLES = CHECKOUT / "examples"
 DEMO = EXAMPLES / "demo.py"
 MANY_FITS = CHECKOUT / "benchmarks" / "many_fits.py"
 # The docs run these anyway.
-LONG = """plot_bounds plot_compressed plot_coordinate_descent plot_dask_parquet plot_frozen_features
-plot_greedy plot_noise plot_private_search plot_sketches plot_solvers""".split()
+LONG = """plot_audit plot_bounds plot_compressed plot_coordinate_descent plot_dask_parquet
+plot_frozen_features plot_greedy plot_noise plot_plan plot_privacy_accuracy plot_private_pipeline
+plot_private_search plot_sketches plot_solvers""".split()
 GALLERY = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in LONG))
     for path in sorted(EXAMPLES.rglob("plot_*.py"))
@@ -31,24 +30,9 @@ needs_examples = pytest.mark.skipif(not DEMO.is_file(), reason="the examples are
 
 
 def run(*arguments, folder):
-    """Run a script as a user does; return what it printed. A warning is a failure.
-
-    But for those of scores and repeated fits, which are asked for.
-    """
-    known = ("FigureCanvasAgg", "a score of", "this DP")
-    # the package that is tested, wherever it was imported from
-    path = [str(Path(dpcd_sklearn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", *(f"-Wignore:{text}" for text in known), *arguments],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr, done.stderr
-    return done.stdout
+    """The output of a script; warnings of scores and repeated fits are asked for."""
+    known = "FigureCanvasAgg", "a score of", "this DP"
+    return run_script(*arguments, folder=folder, ignored=known)
 
 
 def blocks(text, language):

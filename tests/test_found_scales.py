@@ -336,17 +336,18 @@ def test_the_tail_of_a_target_is_held():
 
 
 def test_the_finest_way_that_has_evidence_enough_is_taken():
-    ways, least = [], {"tails": 150, "quartiles": 40, "octaves": 32, "rows": 32}
-    for n in (10, 100, 200, 300, 700, 1000, 1500, 3000, 10**4):
+    ways, tails, least = [], set(), {"tails": 150, "quartiles": 40, "octaves": 32, "rows": 32}
+    for n in (10, 100, 200, 300, 700, 1000, 1500, 3000, 10**4, 30_000, 10**5, 10**6):
         request = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request
         scales, target = request.scales, request.target_search
         ways.append((scales.features, target.zooms, target.tail))
         if scales.features is not None:
             assert n * scales.eta >= least[scales.features] * (1 - 1e-12)
+            tails.add(scales.tail)
         if target.n_choices:
             assert n * target.eta >= (24 if target.is_all else 40) * (1 - 1e-9)
     assert ways[0][:2] == (None, 0) and ways[-1][:2] == ("tails", 4)
-    assert len(set(ways)) >= 6
+    assert len(set(ways)) >= 6 and {float(tail) for tail in tails} == {0.95, 0.99, 0.995, 0.999}
 
 
 @table("n, features", [(250, "rows"), (320, "octaves"), (400, "octaves")])
@@ -522,12 +523,11 @@ def test_no_target_is_found_far_wider_or_narrower_than_its_records(n, epsilon, s
 # --- columns of few values ------------------------------------------------------------------------
 
 
-def least_seen(X, evidence, how, zooms, seed=0):
+def least_seen(X, evidence, how, zooms):
     """The part of the range of each column that found bounds keep."""
     n, p = X.shape
     event = choices_event(evidence / n, n_choices(p, how, zooms), "replace_one")
-    key = bytes([seed]) * 32
-    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X), key=key)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X), key=bytes(32))
     center, half_width = _scale_choices.find_scales(oracle, "features", how, evidence, zooms=zooms)
     lo, hi = center - half_width, center + half_width
     lowest, highest = X.min(axis=0), X.max(axis=0)
@@ -542,6 +542,10 @@ def test_bounds_hold_both_values_of_columns_that_have_two(how, zooms, evidence):
     X = (rng.random((4000, len(share))) < share).astype(float)
     seen = least_seen(X, float(evidence), how, zooms)
     assert (seen < 0.2).mean() <= (0 if how == "tails" else 0.01)
+    # nor are amounts of which half are zero cut to a thousandth, where evidence tells of the others
+    X = np.where(rng.random((4000, 200)) < 0.52, 0.0, 1e3 * np.exp(rng.normal(size=(4000, 200))))
+    seen = least_seen(X, float(evidence), how, zooms)
+    assert (seen < 0.003).mean() <= (0 if how == "tails" else 0.55)
 
 
 # --- far from zero, and in other units ------------------------------------------------------------

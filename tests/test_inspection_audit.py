@@ -16,11 +16,11 @@ from tables import table
 from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.inspection import BudgetDisplay, audit
 from dpcd_sklearn.inspection import _release_audit as audits
+from dpcd_sklearn.inspection._audit_tape import Kind
 from dpcd_sklearn.inspection._release_claims import least_error, mu_shown
 from dpcd_sklearn.inspection._release_tests import error_bound
-from dpcd_sklearn.inspection._released_answers import Kind
 from dpcd_sklearn.preprocessing import BoundsScaler
-from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PoissonSampledEvent
+from dpcd_sklearn.privacy.accounting import GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.testing import ReproducibleNoise
 
 SMALL = {"n_samples": 300, "n_features": 1, "n_runs": 100}
@@ -72,7 +72,7 @@ def test_the_bound_on_the_error_holds_as_often_as_it_says(rates, confidence):
 
 
 def floor(release, relation="replace_one", group=1):
-    kind = Kind("Any", "release_mean", FitEvent((release,), relation))
+    kind = Kind("gradients", release, relation)
     return least_error(kind, release.count, group)
 
 

@@ -74,7 +74,7 @@ def second_order(n, p, dtype, order, bounded):
     sums.measure(transform, values[0] * (1 + 1e-9), values[-1] * (1 - 1e-9))
     released = [sums.gram(2.0, 2.0**11), sums.gradient(np.ones(p + 1), 1.0, 2.0**20)]
     sums.measure(transform, values[0] * 1.001, values[-1] * 0.999, short_transform(transform))
-    released.append(sums.gradient(np.ones(p + 1), 1.0, 2.0**36))
+    released.append(sums.gradient(np.ones(p + 1), 1.0, 2.0**36).astype(float))
     edges = np.full(p, -3.0), np.full(p, 5.0)
     released += [place.counts("features"), place.counts("features", edges=edges)]
     return np.concatenate([found.ravel() for found in released])

@@ -50,7 +50,6 @@ from dpcd_sklearn.privacy.mechanisms import (
 )
 from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
 from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
-from dpcd_sklearn.privacy.sums._integer_rows import joined
 from dpcd_sklearn.privacy.sums._score_sums import LEVELS
 
 RELATIONS = ["replace_one", "add_remove"]
@@ -415,10 +414,9 @@ class ClippedByClass:
         self.measure, self._sums = sums.measure, sums
 
     def gradient(self, coef, clip, limit):
-        found = self._sums.gradient(coef, clip, limit)  # of one record
-        found = (found if found.ndim == 1 else joined(*found)).reshape(3, -1)
-        norms = np.linalg.norm(found.astype(float), axis=1, keepdims=True)
-        longer = np.linalg.norm(found.astype(float)) / np.maximum(norms, 1.0)
+        found = self._sums.gradient(coef, clip, limit).reshape(3, -1).astype(float)  # of one record
+        norms = np.linalg.norm(found, axis=1, keepdims=True)
+        longer = np.linalg.norm(found) / np.maximum(norms, 1.0)
         return np.rint(found * longer).astype(np.int64).ravel()
 
 
@@ -477,7 +475,7 @@ def test_a_mutant_moves_neighbours_farther_apart(name, owner, attribute, mutant)
 
 # ---- noise ---------------------------------------------------------------------------------------
 
-N_DRAWS = 400
+N_DRAWS = 200
 
 
 def noise_is_as_claimed(name):

@@ -12,13 +12,11 @@ import math
 import os
 import pickle
 import struct
-import subprocess
-import sys
 
 import mpmath
 import numpy as np
 import pytest
-from forks import forked
+from forks import forked, in_a_new_process
 from numpy.testing import assert_array_equal
 from scipy import stats
 from tables import table
@@ -125,10 +123,7 @@ def test_the_portable_code_gives_the_bits_of_the_code_for_avx2(global_random_see
     code = DIGEST.format(key=key_of(global_random_seed, "portable").hex())
     outputs = []
     for portable in ("0", "1"):
-        environment = {**os.environ, "DPCD_PORTABLE": portable}
-        command = [sys.executable, "-c", code]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        outputs.append(run.stdout.split())
+        outputs.append(in_a_new_process(code, DPCD_PORTABLE=portable).split())
     assert outputs[0][1] == outputs[1][1]
     assert outputs[1][0] == "False"
     if os.environ.get("DPCD_PORTABLE", "0") in ("", "0"):

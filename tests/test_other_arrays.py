@@ -4,13 +4,12 @@ scikit-learn's ``array_api_dispatch`` asks SciPy for its own switch when it is i
 runs under it runs in a process of its own.
 """
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import sklearn
+from forks import in_a_new_process
 from numpy.testing import assert_array_equal
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
@@ -176,6 +175,4 @@ print("given back")
 def test_under_dispatch_predictions_are_arrays_of_the_library_and_device_of_x():
     pytest.importorskip("array_api_strict", minversion="2.1", reason="it is of the extra test")
     pytest.importorskip("scipy", minversion="1.14", reason="scikit-learn dispatches from it on")
-    command = [sys.executable, "-c", "import os; os.environ['SCIPY_ARRAY_API'] = '1'" + DISPATCHED]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "given back", done.stderr
+    assert in_a_new_process(DISPATCHED, SCIPY_ARRAY_API="1").strip() == "given back"

@@ -1,17 +1,13 @@
 """Records on disk: fits read a memory map in place, never write it, and stay small."""
 
 import hashlib
-import os
-import subprocess
 import sys
-import textwrap
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import in_a_new_process
 
-import dpcd_sklearn
 from dpcd_sklearn import (
     DPLassoCD,
     DPLinearClassifier,
@@ -188,14 +184,6 @@ def test_fits_and_predictions_need_a_twentieth_of_the_map_at_most(dtype, every, 
     with path.open("wb") as file:
         for _ in range(0, n, 1000):
             file.write(rng.standard_normal((1000, p), dtype=dtype).tobytes())
-    package = str(Path(dpcd_sklearn.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), path, dtype, str(n), str(p), str(every)],
-        env=os.environ | {"PYTHONPATH": package, "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    args = path, dtype, str(n), str(p), str(every)
+    assert in_a_new_process(SCRIPT, *args, OPENBLAS_NUM_THREADS="1") == "no room\n"
     path.unlink()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "no room\n"

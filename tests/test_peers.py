@@ -1,15 +1,13 @@
 """The benchmark of peers: its audit can fail, its files have benchopt's form, it prints a table."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import run_script
 from tables import table
-
-import dpcd_sklearn
 
 PEERS = Path(__file__).resolve().parent.parent / "benchmarks" / "peers"
 SOLVERS = sorted(path.stem for path in (PEERS / "solvers").glob("*.py"))
@@ -103,14 +101,9 @@ def test_the_page_has_the_rows_that_are_stored(peers):
 
 
 def test_a_table_of_solvers_without_environments_is_printed():
-    command = [sys.executable, "-X", "utf8", str(PEERS / "run.py"), "--quick", "--runs", "2"]
-    command += ["--audits", "60", "--solvers", "adassp", "tukey_em"]
-    home = str(Path(dpcd_sklearn.__file__).parents[1])
-    done = subprocess.run(
-        command, cwd=home, capture_output=True, encoding="utf-8", check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    audits, results = done.stdout.split("\n\n", 1)
+    asked = "--quick --runs 2 --audits 60 --solvers adassp tukey_em".split()
+    printed = run_script(str(PEERS / "run.py"), *asked, ignored=[""])
+    audits, results = printed.split("\n\n", 1)
     assert re.search(r"^AdaSSP +regression +add_remove +\d\.\d\d +\d\.\d\d +60$", audits, re.M)
     assert re.search(r"^AdaSSP +classification left out: regression only$", audits, re.M)
     assert re.search(r"^diabetes: n = 331, p = 10, ε = 1; 2 fits$", results, re.M)

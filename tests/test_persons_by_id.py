@@ -56,7 +56,7 @@ from dpcd_sklearn.preprocessing import (
     PiecewiseExponential,
     _private_transformer,
 )
-from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_squared
+from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.privacy.sums import PersonPlace, _person_place
 from dpcd_sklearn.privacy.sums._person_sums import PersonSums
 from dpcd_sklearn.solvers import GCD, SGD, CompGD, Newton, SkGD
@@ -498,7 +498,7 @@ def replayed(name, seed, arbitrary=False):
 @table("arbitrary", [False, True])
 @table("name", FITS)
 def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, arbitrary):
-    for seed in range(6):
+    for seed in range(4):
         replayed(name, seed, arbitrary)
 
 
@@ -687,12 +687,27 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
         self._arrays = X, y, weights, order, np.arange(len(y) + 1), *others
         return honest(self, *args, **options)
 
-    assert audited() == "passed"
     monkeypatch.setattr(PersonPlace, "stated", by_record)
     assert audited() == "contradiction"
     for name in ("regression", "sparse"):
         with pytest.raises(LeakError, match="times its sensitivity"):
             all(replayed(name, seed) for seed in range(6))
+
+
+def test_a_mutant_with_half_the_noise_is_caught_and_the_honest_sums_are_not(monkeypatch):
+    """To an audit contributions twice as long are half the noise."""
+    honest = PersonPlace.stated
+
+    def twice_as_long(self, *args, **options):
+        X, y, weights, order, starts, *others = self._arrays
+        again = np.concatenate([order, order])
+        everybody = np.concatenate([starts, starts[1:] + starts[-1]])
+        self._arrays = X, y, weights, again, everybody, *others
+        return honest(self, *args, **options)
+
+    assert audited() == "passed"
+    monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
+    assert audited() == "contradiction"
 
 
 def test_a_mutant_that_counts_a_person_in_each_partition_is_caught(monkeypatch):
@@ -746,45 +761,6 @@ def test_a_mutant_of_newton_steps_is_caught(mutant, monkeypatch):
     monkeypatch.setattr(_person_place, "PersonSums", mutant)
     with pytest.raises(LeakError, match="times its sensitivity"):
         all(replayed("Newton, few", seed) for seed in range(12))
-
-
-def separation(n_runs):
-    """How many standard deviations the worst persons of one step lie apart."""
-    rng = np.random.default_rng(7)
-    rest = visits(rng).without(0)
-    found = []
-    for sign in (1.0, -1.0):
-        cells, size = np.full((50, P), 2.0), 50
-        data = rest.with_records(cells, np.full(size, sign * 3.0), 0, np.ones(size), rng)
-        model = DPLinearRegressor(
-            epsilon=3.0, **STATED, **BY_ID, max_iter=1, solver=SGD(1.0, step_size=1e-3),
-            fit_intercept=False,
-        )  # fmt: skip
-        found.append([model.fit(data.X, data.y, groups=data.ids).coef_ for _ in range(n_runs)])
-    plus, minus = map(np.array, found)
-    apart = plus.mean(axis=0) - minus.mean(axis=0)
-    along = apart / np.linalg.norm(apart)
-    std = np.sqrt((np.var(plus @ along) + np.var(minus @ along)) / 2)
-    return (apart @ along) / std, np.sqrt(gdp_squared(model.privacy_event_))
-
-
-def test_outcomes_are_told_apart_as_the_event_admits_and_half_the_noise_shows(monkeypatch):
-    n_runs = 1500
-    found, mu = separation(n_runs)
-    slack = 5 / np.sqrt(n_runs)
-    assert 0.9 * mu - slack < found < mu + slack
-    half = PersonPlace.stated
-
-    def twice_as_long(self, *args, **options):
-        """To an audit contributions twice as long are half the noise."""
-        X, y, weights, order, starts, *others = self._arrays
-        again = np.concatenate([order, order])
-        everybody = np.concatenate([starts, starts[1:] + starts[-1]])
-        self._arrays = X, y, weights, again, everybody, *others
-        return half(self, *args, **options)
-
-    monkeypatch.setattr(PersonPlace, "stated", twice_as_long)
-    assert separation(n_runs)[0] > 1.5 * mu
 
 
 # ---- accuracy, the ledger -----------------------------------------------------------------------

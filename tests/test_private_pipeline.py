@@ -170,24 +170,6 @@ def test_a_fit_that_fails_in_a_later_step_stays_charged():
     assert model[1].get_params()["accountant"] is None  # and the steps are as they were
 
 
-@table(
-    ("records", "target", "match"),
-    [
-        (np.where(X == X[7, 1], np.nan, X), Y, "contains NaN"),
-        (X, np.where(Y == Y[7], np.nan, Y), "y contains NaN"),
-        (X, Y[:-1], "inconsistent numbers"),
-        (X[:, 0], Y, "Expected 2D"),
-        (X[:0], Y[:0], "no records"),
-        (list(X[:, 0]), Y, "Expected 2D"),
-    ],
-)
-def test_bad_input_costs_nothing(records, target, match):
-    accountant = ledger()
-    with pytest.raises(ValueError, match=match):
-        pipeline(accountant=accountant, delta=1e-5).fit(records, target)
-    assert not accountant.entries()
-
-
 def test_what_a_later_step_refuses_takes_no_part_of_a_reserved_budget():
     model = make_private_pipeline(DPStandardScaler(), DPSelectKBest(k=2), delta=1e-5)
     event = model.planned_event(N, P)

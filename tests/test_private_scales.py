@@ -21,7 +21,6 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import FewRecordsWarning, UnknownScaleWarning
-from dpcd_sklearn.inspection._released_answers import Tape
 from dpcd_sklearn.plan import _smoothness as of_engines
 from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.privacy.accounting import (
@@ -42,7 +41,7 @@ from dpcd_sklearn.privacy.mechanisms._cell_sums import (
 from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import SGD
-from dpcd_sklearn.testing import ReproducibleNoise
+from dpcd_sklearn.testing import Recording, ReproducibleNoise
 
 RELATIONS = ["replace_one", "add_remove"]
 N, P, DELTA = 4000, 3, 1e-6
@@ -143,22 +142,10 @@ def test_more_columns_than_are_held_are_not_looked_at():
 # ---- M_j -----------------------------------------------------------------------------------------
 
 
-class Unchanged(Tape):
-    """Keeps a plan as it is, that of a fit without noise too."""
-
-    def planned(self, plan):
-        self.plan = plan
-        return plan
-
-    def stand_before(self, mechanism, units):
-        return mechanism
-
-
 def plan_of_fit(model, X, y, **fit):
     """The plan in found scales."""
-    model._recorder = tape = Unchanged()
-    model.fit(X, y, **fit)
-    del model._recorder
+    tape = Recording(0)
+    model.set_params(random_state=tape).fit(X, y, **fit)
     return tape.plan
 
 

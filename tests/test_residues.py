@@ -123,6 +123,8 @@ def covers_of(rng, find, n_cases=200):
         if not math.isfinite(mu):
             continue
         worst = max(worst, excess_over_cover(P, Q, mu, spare))
+        if worst > 1e-2:  # a mutant: no further case is needed
+            break
         if mu > 0.1:
             tightest = min(tightest, -excess_over_cover(P, Q, 0.99 * mu, spare))
     return worst, tightest
@@ -181,6 +183,8 @@ def residues_of(rng, find, n_cases=200):
             continue
         of = [float(with_gaussian(*pair, math.sqrt(left), epsilon)) for pair in ((P, Q), (Q, P))]
         worst, nearest = max(worst, max(of) / delta), max(nearest, max(of) / delta)
+        if worst > 2:  # a mutant: no further case is needed
+            break
     return worst, nearest
 
 

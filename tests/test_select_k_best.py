@@ -1,4 +1,4 @@
-"""The private selector: its choices, their sensitivity and law, and what is charged."""
+"""Columns that are kept, and principal components: choices, sensitivities, what is charged."""
 
 import math
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from tables import table
 
@@ -15,7 +16,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import DPSelectKBest
+from dpcd_sklearn.preprocessing import DPPCA, DPSelectKBest
 from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits, _questions
@@ -189,3 +190,57 @@ def test_a_target_of_numbers_has_no_labels_to_leak():
 def test_columns_that_are_looked_at_are_free():
     selector = DPSelectKBest(4, epsilon=0.5, delta=1e-6)
     assert selector.planned_event(N, P) == selector.planned_event(N, 10 * P)
+
+
+# ---- principal components ------------------------------------------------------------------------
+
+
+ROWS, WIDTH = 4000, 6
+
+
+@pytest.fixture(name="rotated")
+def turned():
+    rng = np.random.default_rng(0)
+    scale = np.array([0.35, 0.3, 0.05, 0.05, 0.05, 0.05])
+    turn = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+    return (rng.normal(size=(ROWS, WIDTH)) * scale) @ turn * 0.7 + 0.1
+
+
+@table("dtype", [np.float32, np.float64])
+@table("order", ["C", "F"])
+def test_without_noise_and_clip_it_is_scikit_learns(dtype, order):
+    rng = np.random.default_rng(2)
+    X = np.asarray(rng.normal(size=(300, 4)) * [0.2, 0.1, 0.05, 0.02] + 0.1, dtype, order=order)
+    ours = DPPCA(2, epsilon=math.inf).fit(X)
+    theirs = PCA(2).fit(X)
+    signs = np.sign((ours.components_ * theirs.components_).sum(axis=1))[:, np.newaxis]
+    np.testing.assert_allclose(ours.components_, signs * theirs.components_, atol=1e-4)
+    Z = ours.transform(X)
+    assert Z.dtype == dtype
+    np.testing.assert_allclose(Z, theirs.transform(X) * signs.T, atol=1e-5)
+    np.testing.assert_allclose(ours.explained_variance_, theirs.explained_variance_, rtol=0.01)
+
+
+def test_the_largest_directions_are_found_and_named(rotated):
+    frame = pd.DataFrame(rotated, columns=[f"c{j}" for j in range(WIDTH)])
+    ours = DPPCA(2, epsilon=2.0, row_norm=1.0).fit(frame)
+    theirs = PCA(2).fit(rotated)
+    overlap = np.linalg.svd(ours.components_ @ theirs.components_.T, compute_uv=False)
+    assert overlap.min() > 0.95
+    np.testing.assert_allclose(ours.components_ @ ours.components_.T, np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(ours.mean_, rotated.mean(axis=0), atol=0.05)
+    Z = ours.set_output(transform="pandas").transform(frame)
+    assert list(Z.columns) == ["dppca0", "dppca1"]
+
+
+def test_bounds_by_name_are_planned_without_names():
+    pca = DPPCA(feature_bounds={"a": (0, 1e6), "b": (0, 1)}, epsilon=1.0, delta=1e-6)
+    assert pca.planned_event(ROWS, 2) == DPPCA(epsilon=1.0, delta=1e-6).planned_event(ROWS, 2)
+    assert math.isfinite(pca.planned_event(ROWS, 2).releases[0].noise_multiplier)
+
+
+def test_more_columns_than_are_held_are_refused_before_the_charge():
+    accountant = PrivacyAccountant(10.0, 1e-6)
+    with pytest.raises(ValueError, match="4,001 columns"):
+        DPPCA(accountant=accountant).fit(np.zeros((2, 4001)))
+    assert accountant.entries() == []

@@ -1,7 +1,7 @@
 """A table of cases looks at every row, says which failed, and can't pass by looking at none."""
 
 import pytest
-from tables import MOST_SHOWN, RowsFailedError, table
+from tables import RowsFailedError, table
 
 
 def failed_rows(test, **fixtures):
@@ -50,15 +50,6 @@ def test_tables_above_one_another_are_their_product():
     assert seen == [(1, 3), (1, 4), (2, 3), (2, 4)]
 
 
-def test_many_failures_are_counted_and_the_first_are_shown():
-    @table("k", range(100))
-    def never(k):
-        raise AssertionError
-
-    text = failed_rows(never)
-    assert "100 rows failed" in text and text.count("k=") == MOST_SHOWN and "80 more" in text
-
-
 def test_rows_may_be_skipped_and_a_table_of_skipped_rows_is():
     @table("k", [1, 2])
     def skipped(k, least):
@@ -68,11 +59,6 @@ def test_rows_may_be_skipped_and_a_table_of_skipped_rows_is():
     skipped(least=2)
     with pytest.raises(pytest.skip.Exception):
         skipped(least=3)
-
-
-@table("value", ["other fixtures are pytest's"])
-def test_fixtures_reach_a_table(value, tmp_path):
-    assert value and tmp_path.is_dir()
 
 
 def test_a_table_that_would_look_at_nothing_is_refused():

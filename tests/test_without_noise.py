@@ -36,7 +36,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPPoissonRegressor,
     DPRidgeSkGD,
-    PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import plan
 from dpcd_sklearn.losses import Huber, Quantile, Tweedie
@@ -384,15 +383,6 @@ def test_it_says_what_it_is_and_that_nothing_is_protected(capsys):
     assert model.privacy_event_ == model.planned_event(N, P, 3)
     assert_array_equal(model.target_bounds_, [[-1] * 3, [1] * 3])
     assert_allclose(model.predict(X), Ridge().fit(X, TARGETS).predict(X))
-
-
-def test_a_ledger_for_tests_is_charged_and_every_other_one_refuses():
-    with pytest.raises(ValueError, match="which no budget admits"):
-        DPRidgeSkGD(epsilon=INF, accountant=PrivacyAccountant(1.0, 1e-6)).fit(X, Y)
-    ledger = PrivacyAccountant(1.0, 1e-6, testing=True)
-    model = DPRidgeSkGD(epsilon=INF, accountant=ledger).fit(X, Y)
-    (entry,) = ledger.entries()
-    assert entry.event == str(model.privacy_event_) and not entry.private
 
 
 def test_a_fit_that_does_not_arrive_says_so():

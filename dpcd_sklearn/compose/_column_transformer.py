@@ -8,7 +8,6 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
-from ..linear_model._parameters import keeps_parameters
 from ..pipeline import PrivatePipeline
 from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
 from ..pipeline._public_facts import first_rows
@@ -135,7 +134,6 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "verbose_feature_names_out": ["boolean"],
     }
 
-    @keeps_parameters
     def __init__(
         self,
         transformers,
@@ -148,7 +146,16 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         accountant=None,
-    ): ...
+    ):
+        self.transformers = transformers
+        self.epsilon = epsilon
+        self.delta = delta
+        self.shares = shares
+        self.remainder = remainder
+        self.verbose_feature_names_out = verbose_feature_names_out
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.accountant = accountant
 
     @property
     def charges_nothing(self):

@@ -4,15 +4,15 @@
     kind of release answers in the others is drawn given all that was released before, and nothing
     but these draws tells their records apart.
 (b) The records of two data sets differ in a group, as many as the claim needs to be heard, and in
-    the way that shows most (``_made_up``): a few runs of each choose it.
-(c) A test is fixed by such runs: for Gaussian releases, the sum of what was drawn times what next
-    to no noise draws from either side, over the variances; for choices, on whose side they are.
-    Then fresh runs are guessed, and their errors bound what the claim allows (``_bounds``).
+    the way that shows most (``_simulated_records``): a few runs of each choose it.
+(c) A test is fixed by such runs, whose exact answers are known here: for Gaussian releases, what
+    was drawn times the difference of exact answers, over the variances; for choices, the log
+    likelihood ratio. Then fresh runs are guessed, and their errors bound what the claim allows
+    (``_release_claims``).
 (d) A run that draws nothing has no records to tell of: what a model keeps of it is the same for
     both data sets, bit for bit, or was not released by any mechanism.
 """
 
-import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -24,43 +24,27 @@ from sklearn.base import clone
 
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
-from ..privacy.accounting._persons import of_persons
-from ..privacy.mechanisms._cell_sums import halfway
+from ..testing._tape import key_of
+from ..testing._tape import unpaid as unpaid_releases
 from ..utils._persons import relation_of
 from ..utils._shown import Shown
 from ..utils._warnings import silence
-from ._release_claims import game_of, lone_names, unused
+from ._audit_tape import AuditTape, EnoughError, kinds_of
+from ._release_claims import game_of, lone_names
 from ._release_tests import (
     REQUIRED_POWER,
-    GreedyChoiceTest,
-    IsotropicLinearTest,
-    LinearTest,
-    QuantileTest,
-    RankingTest,
-    counts_of,
+    ChoiceTest,
+    GaussianTest,
     error_bound,
     power_of,
     separation,
     verdict_of,
 )
-from ._released_answers import EnoughError, Tape
-from ._simulated_records import CHANGES, OF_METHOD, by_person
-from ._simulated_tables import COMMON, gaining
+from ._simulated_records import CHANGES, OF_KIND, by_person
 
 # Runs over each data set: of a first look at all ways to differ, and of the better ones.
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
-# Runs that look at choices, which are counted: a threshold between whole numbers.
-_LOOK_AT_CHOICES = 96
-# With so little noise answers are what they would be without; the first that is possible. Samples
-# differ still: their mean is asked for.
-_NEXT_TO_NONE, _QUIET_RUNS = (2.0**-6, 2.0**-4, 2.0**-2), 12
 _SCALES = "choices of scales"
-# Releases whose numbers have the same noise, and what these are made of.
-_ALIKE_NOISE = {
-    "release_running_counts": (halfway,),
-    "release_categories": (counts_of(COMMON),),
-    "release_target_sums": (),
-}
 _SHARES = np.arange(0.99, 0.0, -0.01)
 
 
@@ -115,30 +99,34 @@ class Runs:
     Parameters
     ----------
     model : estimator of this package, without an accountant
+    usual : tuple
+        Records of the leading run.
     seed : int
         Seed of public choices: those of all runs are the same.
     n_jobs : int or None
+
+    Attributes
+    ----------
+    leader : AuditTape
+        The tape of a run that draws everything.
+    fitted : estimator
+        The model of that run.
     """
 
-    def __init__(self, model, seed, n_jobs):
+    def __init__(self, model, usual, seed, n_jobs):
         self._model, self._seed, self._n_jobs = model, seed, n_jobs
         self._of_records = relation_of(model.neighboring)[1] is not None
+        self.leader = AuditTape(seed)
+        self.fitted = self._run(self.leader, usual)
 
-    def lead(self, data):
-        """The tape of a run that draws everything, and its model."""
-        tape = Tape()
-        return tape, self._run(tape, data)
-
-    def follow(self, leader, wanted, data, noise=1.0):
-        """The tape of one that draws what is wanted, and its model."""
-        tape = Tape(noise, leader, wanted)
+    def follow(self, wanted, data):
+        """The tape of a run that draws the entries that are wanted, and its model."""
+        tape = AuditTape(self._seed, self.leader, wanted)
         return tape, self._run(tape, data)
 
     def _run(self, tape, data):
         X, y, weights, *groups = data if self._of_records else by_person(*data)
-        copy = clone(self._model)
-        copy.set_params(random_state=self._seed)
-        copy._recorder = tape
+        copy = clone(self._model).set_params(random_state=tape)
         try:
             given = (X,) if y is None else (X, y)
             beside = {} if weights is None else {"sample_weight": weights}
@@ -146,20 +134,17 @@ class Runs:
         except (EnoughError, RuntimeError):  # of compiled solvers the latter
             if tape.n_left != 0:
                 raise
-        finally:
-            del copy._recorder
         return copy
 
-    def answers(self, leader, kind, calls, data, n_runs, noise=1.0):
-        """Draws of so many runs: a list of answers for each."""
-        one = functools.partial(self._answers_of_one, leader, kind, calls, data, noise)
+    def draws(self, numbers, data, n_runs):
+        """Entries of these numbers, drawn in so many runs: a list for each run."""
         return Parallel(n_jobs=self._n_jobs, require="sharedmem")(
-            delayed(one)() for _ in range(n_runs)
+            delayed(self._draws_of_one)(numbers, data) for _ in range(n_runs)
         )
 
-    def _answers_of_one(self, leader, kind, calls, data, noise):
-        tape, _ = self.follow(leader, {kind: set(calls)}, data, noise)
-        return [tape.drawn[kind][at] for at in calls]
+    def _draws_of_one(self, numbers, data):
+        tape, _ = self.follow(numbers, data)
+        return [tape.entries[number] for number in numbers]
 
 
 def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=None, only=None):
@@ -170,30 +155,31 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
     all; `measures` says whether powers are measured.
     """
     generator = np.random.default_rng()
-    runs = Runs(model, int(generator.integers(2**31)), n_jobs)
     with silence():  # made-up records are what warnings would speak of
         usual = made_up.usual(generator)
-        leader, fitted = runs.lead(usual)
-        kinds = [kind for kind in leader.drawn if only is None or kind.words in only]
-        named = [kind for kind in kinds if kind.method == "release_categories"]
+        runs = Runs(model, usual, int(generator.integers(2**31)), n_jobs)
+        charged = runs.fitted.privacy_event_
+        kinds = kinds_of(runs.leader, charged)
+        kinds = {kind: kinds[kind] for kind in kinds if only is None or kind.words in only}
+        named = [kind for kind in kinds if kind.words == "counts of categories"]
         n_rows = len(kinds) + len(named)
         alike = 1 - (1 - confidence) / max(n_rows, 1)  # all rows hold with the confidence
         rows = []
-        for kind in kinds:
-            contest = _Contest(runs, made_up, kind, leader, generator)
+        for kind, paid in kinds.items():
+            contest = _Contest(runs, made_up, kind, paid, generator)
             rows.append(contest.result(n_runs, alike, measures))
         for kind in named:
-            row = lone_names(runs, made_up, kind, leader, n_runs, alike, measures)
+            (number,) = kinds[kind]
+            row = lone_names(runs, made_up, kind, number, n_runs, alike, measures)
             rows.append(ReleaseResult(**row))
         rows = _of_one_choice(rows)
-        told = fitted.privacy_event_
-        made = [of_persons(event, told.max_contributions) for event in leader.events]
-        left, beyond = unused(told, made)
-        rows += [_not_exercised(release) for release in left]
-        unpaid = _unpaid(runs, leader, fitted, made_up, generator)
-        if beyond:
+        off = unpaid_releases(runs.leader, charged)
+        rows += [_not_exercised(release, -off[key_of(release)]) for release in charged.releases
+                 if off[key_of(release)] < 0]  # fmt: skip
+        unpaid = _unpaid(runs, made_up, generator)
+        if +off:
             unpaid += ("privacy_event_",)
-    return tuple(rows), unpaid, fitted
+    return tuple(rows), unpaid, runs.fitted
 
 
 def _of_one_choice(rows):
@@ -213,24 +199,24 @@ def _of_one_choice(rows):
     return [replace(best, claim=claim, **sums), *(row for row in rows if row.kind != _SCALES)]
 
 
-def _not_exercised(release):
+def _not_exercised(release, count):
     nothing = dict.fromkeys(("n_draws", "group", "n_guesses"), 0)
     return ReleaseResult(
-        kind="not exercised", claim=str(release), n_releases=getattr(release, "count", 1),
+        kind="not exercised", claim=str(replace(release, count=count)), n_releases=count,
         pair="none", error=math.nan, error_upper=1.0, error_claimed=0.0, power=None,
         noticed_noise=None, verdict="inconclusive", **nothing,
     )  # fmt: skip
 
 
-def _unpaid(runs, leader, fitted, made_up, generator):
+def _unpaid(runs, made_up, generator):
     """Public attributes of a model that no release of its own explains."""
-    found = []
+    fitted, plan, found = runs.fitted, runs.leader.plan, []
     count = max(1, made_up.n // 4)
     pair = [made_up.usual(generator)]
-    if hasattr(leader.plan, "geometry"):
-        pair += made_up.pair("all features", leader.plan, count, generator)
+    if hasattr(plan, "geometry"):
+        pair += made_up.pair("all features", plan, count, generator)
     for data in pair:
-        _, other = runs.follow(leader, {}, data)
+        _, other = runs.follow((), data)
         found += [name for name in _kept(fitted) if not _same(fitted, other, name)]
     epsilon, delta = fitted.privacy_spent_
     if epsilon_of(fitted.privacy_event_, delta) > epsilon * (1 + 1e-6):
@@ -269,82 +255,65 @@ class _Candidate:
 class _Contest:
     """Runs of one kind of release over data sets that differ in all the ways that suit it."""
 
-    def __init__(self, runs, made_up, kind, leader, generator):
-        self._runs, self._made_up, self._kind, self._leader = runs, made_up, kind, leader
+    def __init__(self, runs, made_up, kind, paid, generator):
+        self._runs, self._made_up, self._kind, self._plan = runs, made_up, kind, runs.leader.plan
         self._generator = generator
-        self._paid = leader.paid[kind]
-        asked = leader.asked[kind]
-        self._steps = asked if kind.method == "release_sample" and asked[0] is not None else []
+        numbers, self._paid = list(paid), list(paid.values())
+        self._entries = [runs.leader.entries[number] for number in numbers]
+        self._steps = []  # from anchors, of differences from there
+        if kind.words == "gradients of samples" and self._entries[0].question.anchor is not None:
+            questions = [entry.question for entry in self._entries]
+            self._steps = [question.iterate - question.anchor for question in questions]
         self._game = game_of(kind, self._paid, made_up.n, self._steps)
-        self._of_cells = kind.method.startswith("release_quantiles")
-
-    def _ties(self):
-        asked = self._leader.asked[self._kind]
-        favoured = self._kind.method == "release_quantiles of tails"
-        return self._made_up.ties(asked, self._game.group, self._kind.release.eta, favoured)
+        self._numbers = [numbers[at] for at in self._game.calls]
 
     def _pairs(self):
-        method, group = self._kind.method, self._game.group
-        if self._of_cells:
-            return {"ties of quantiles": self._ties()[:2]}
-        if self._leader.plan is None:  # a transformer
-            asked = self._leader.asked[self._kind][0]
-            return self._made_up.pairs_of_transformer(method, asked, group, self._generator)
-        names = list(OF_METHOD.get(method, CHANGES))
-        if method not in OF_METHOD:  # squares alone need rest
+        words, group = self._kind.words, self._game.group
+        if self._kind.cells:
+            asked = [(entry.question, entry.mechanism) for entry in self._entries]
+            favoured = self._kind.cells == "tails"
+            ties = self._made_up.ties(asked, group, self._kind.release.eta, favoured)
+            return {"ties of quantiles": ties}
+        if self._plan is None:  # a transformer
+            question = self._entries[0].question
+            return self._made_up.pairs_of_transformer(words, question, group, self._generator)
+        names = list(OF_KIND.get(words, CHANGES))
+        if words not in OF_KIND:  # squares alone need rest
             names = [name for name in names if not CHANGES[name].at_rest]
-        if not getattr(self._leader.plan.request, "fit_intercept", True):
+        if not getattr(self._plan.request, "fit_intercept", True):
             names = [name for name in names if name != "intercept alone"]
         pairs = {}
         for name in names:
-            pairs[name] = self._made_up.pair(name, self._leader.plan, group, self._generator)
+            pairs[name] = self._made_up.pair(name, self._plan, group, self._generator)
         if self._steps:
             steps = np.array([self._steps[at] for at in self._game.calls])
-            beside = self._made_up.beside(steps, self._leader.plan, group, self._generator)
-            pairs["beside the path"] = beside
+            pairs["beside the path"] = self._made_up.beside(
+                steps, self._plan, group, self._generator
+            )
         return pairs
 
     def result(self, n_runs, confidence, measures):
         """The row of this kind."""
-        kind, game = self._kind, self._game
+        kind, game, n_releases = self._kind, self._game, sum(self._paid)
         best = self._best()
         if best is None:
-            row = _not_exercised(kind.release)
-            return row
-        values = [best.test.of(self._answers(best.pair[side], n_runs)) for side in (0, 1)]
-        errors = best.test.errors(values)
+            return _not_exercised(kind.release, n_releases)
+        runs = [self._runs.draws(self._numbers, data, n_runs) for data in best.pair]
+        values = list(map(best.test.of, runs))
+        errors, power = best.test.errors(values), None
         upper = error_bound(errors, 2 * n_runs, confidence)
-        power = self._power(best, n_runs, confidence) if measures else None
+        if measures:
+            found = best.test.errors([best.test.of(side, 0.5) for side in runs])
+            power = power_of(found, 2 * n_runs, n_runs, confidence, game.error)
         told = separation(*values)
         return ReleaseResult(
-            kind=self._words, claim=_claim_of(kind, sum(self._paid)), n_releases=sum(self._paid),
+            kind=kind.words, claim=_claim_of(kind, n_releases), n_releases=n_releases,
             n_draws=2 * n_runs * game.n_releases, group=game.group, pair=best.name,
             n_guesses=2 * n_runs, error=errors / (2 * n_runs), error_upper=upper,
             error_claimed=game.error, power=power,
             noticed_noise=_noticed(told, n_runs, confidence, game.error),
             verdict=verdict_of(upper, game.error, power),
         )  # fmt: skip
-
-    @property
-    def _words(self):
-        part_of = getattr(self._leader.plan, "part_of", None)
-        settles = part_of and self._kind.event == part_of("intercept")
-        return "settled intercept" if settles else self._kind.words
-
-    def _power(self, best, n_runs, confidence):
-        """Against half of the noise, from runs with it."""
-        size = n_runs // 2
-        broken = [best.test.of(self._answers(data, size, 0.5)) for data in best.pair]
-        if not isinstance(self._kind.release, SelectionEvent):
-            # a plan of half the noise takes other steps; noise that is halved in secret does not
-            honest = map(best.test.of, best.looks)
-            off = (sum(map(np.mean, broken)) - sum(map(np.mean, honest))) / 2
-            broken = [values - off for values in broken]
-        errors = best.test.errors(broken)
-        return power_of(errors, 2 * size, n_runs, confidence, self._game.error)
-
-    def _answers(self, data, n_runs, noise=1.0):
-        return self._runs.answers(self._leader, self._kind, self._game.calls, data, n_runs, noise)
 
     def _best(self):
         found = []
@@ -354,48 +323,20 @@ class _Contest:
             except ValueError:  # a change that a parameter excludes
                 continue
         found.sort(key=lambda one: -one.separation)
-        more = _LOOK_AT_CHOICES if self._of_cells else _SECOND_LOOK
         better = [
-            self._looked_at(one.name, one.pair, one.looks, more, one.test)
+            self._looked_at(one.name, one.pair, one.looks, _SECOND_LOOK)
             for one in found[:_BETTER]
-        ]
-        best = max(better, key=lambda one: one.separation, default=None)
-        if best is not None and isinstance(self._kind.release, SelectionEvent):
-            # with less noise choices go another way on both sides: between them lies the threshold
-            best.test.learn([self._answers(data, more, 0.5) for data in best.pair])
-        return best
+        ]  # fmt: skip
+        return max(better, key=lambda one: one.separation, default=None)
 
-    def _looked_at(self, name, pair, before, n_runs, test=None):
+    def _looked_at(self, name, pair, before, n_runs):
         looks = tuple(
-            old + self._answers(data, n_runs) for old, data in zip(before, pair, strict=True)
+            old + self._runs.draws(self._numbers, data, n_runs)
+            for old, data in zip(before, pair, strict=True)
         )
-        if test is None:
-            test = self._test(pair)
+        test = ChoiceTest() if isinstance(self._kind.release, SelectionEvent) else GaussianTest()
         test.learn(looks)
         return _Candidate(name, pair, test, looks, separation(*map(test.of, looks)))
-
-    def _test(self, pair):
-        if self._kind.method == "release_argmax":
-            return GreedyChoiceTest(self._leader, self._kind, self._game.calls, pair)
-        if self._kind.method == "release_columns":
-            lead = self._game.group * self._kind.release.eta / 2
-            return RankingTest(gaining(self._made_up.p), lead)
-        low = None
-        if self._of_cells:
-            pair = self._ties()[2:]
-        for noise in _NEXT_TO_NONE:
-            try:
-                low = [self._answers(data, _QUIET_RUNS, noise) for data in pair]
-                break
-            except (ValueError, RuntimeError):  # no grid is as fine
-                continue
-        if low is None:
-            raise ValueError("no noise is small enough for a test")
-        if self._of_cells:
-            return QuantileTest(low[0])
-        if (method := self._kind.method) in _ALIKE_NOISE:
-            return IsotropicLinearTest(low, *_ALIKE_NOISE[method])
-        return LinearTest(low)
 
 
 def _claim_of(kind, count):

@@ -23,16 +23,16 @@ from ._simulated_tables import LONE
 # threshold that is too low. But without its record it can't be named at all: one name is enough.
 
 
-def lone_names(runs, made_up, kind, leader, n_runs, confidence, measures):
+def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
     """Fields of a `ReleaseResult` for the names of categories of one record.
 
-    An error is a run that names none of them, where as many as can be are there.
+    An error is a run that names none of them, where as many as can be are there; `number` is that
+    of the entry.
     """
-    (release,) = kind.event.releases
-    n_columns = len(leader.drawn[kind][0])
+    release, n_columns = kind.release, len(runs.leader.entries[number].exact)
     group, claimed = _group(release, made_up.n, n_runs, confidence)
-    answers = runs.answers(leader, kind, (0,), made_up.with_lone_categories(group), n_runs)
-    named = np.array([_is_one_named(run[0]) for run in answers], dtype=float)
+    drawn = runs.draws((number,), made_up.with_lone_categories(group), n_runs)
+    named = np.array([_is_one_named(entry.released) for (entry,) in drawn], dtype=float)
     errors = int(np.sum(named == 0))
     upper = error_bound(errors, n_runs, confidence, alike=True)
     power = None
@@ -75,7 +75,7 @@ def _is_one_named(answer):
 # leaves one of a hundred.
 _BEST_MU = 2.5
 # Calls that a run draws, of those of one kind: further ones take time, and tell what these do.
-_MOST_CALLS = {"release_partial": 48, "release_argmax": 24, "release_preconditioned": 64}
+_MOST_CALLS = {"coordinates of gradients": 48, "greedy choices": 24, "Newton gradients": 64}
 _MOST_OF_OTHERS = 12
 _CELL = 0.005  # of the table of losses of samples
 
@@ -105,7 +105,7 @@ def game_of(kind, paid, n_samples, steps=()):
     is about the difference from there: where a step is zero nothing is told, and more of them than
     a quarter of the coordinates leave little room beside them.
     """
-    most = _MOST_CALLS.get(kind.method, _MOST_OF_OTHERS)
+    most = _MOST_CALLS.get(kind.words, _MOST_OF_OTHERS)
     useful = np.arange(len(paid))
     if len(steps):
         useful = np.flatnonzero(np.any(steps, axis=1))
@@ -149,7 +149,7 @@ def least_error(kind, size, group):
         return (1 - choices_loss(group * release.eta, size, 1e-7).delta(0.0)) / 2
     if isinstance(release, PoissonSampledEvent):
         some = replace(release, count=size)
-        return (1 - sampled_distance(some, kind.event.neighboring, group)) / 2
+        return (1 - sampled_distance(some, kind.neighboring, group)) / 2
     if isinstance(release, CoveredEvent):
         missed = np.linspace(-9.0, 2.0, 1101)
         found = found_at_most(ndtr(missed), release, group)
@@ -209,14 +209,3 @@ def found_at_most(falsely, release, group):
         deviate = ndtri(np.minimum(found / (1 - spare), 1.0))
         found = np.minimum(spare + (1 - spare) * ndtr(deviate + mu), 1.0)
     return found
-
-
-def unused(event, events):
-    """Releases of an event that no mechanism makes, and those that are made beside it."""
-    left, beyond = list(event.releases), []
-    for release in (release for part in events for release in part.releases):
-        if release in left:
-            left.remove(release)
-        else:
-            beyond.append(release)
-    return left, beyond

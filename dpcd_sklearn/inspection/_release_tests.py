@@ -2,9 +2,11 @@
 
 import numpy as np
 from scipy import stats
-from scipy.sparse import issparse
 
-from ..privacy.accounting._events import SelectionEvent
+from ..privacy.mechanisms._quantiles import QuantileChoices
+from ..privacy.mechanisms._questions import GreedyChoices
+from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
+from ._simulated_tables import COMMON
 
 # ---- Bounds, powers and verdicts of all audits, from how many guesses were wrong -----------------
 #
@@ -77,224 +79,125 @@ def separation(one, other):
     return float(min(abs(gap) / spread, 1e6)) if spread > 0 else 1e6
 
 
+# ---- Tests: a run is a list of entries of a tape, whose exact answers are secret elsewhere -------
+
+
 class ReleaseTest:
     """Says "first data set" above a threshold."""
 
     threshold = 0.0
+
+    def _set_threshold(self, one, other):
+        """As many deviations from the one mean as from the other."""
+        wide, narrow = np.std(one) + 1e-300, np.std(other) + 1e-300
+        self.threshold = (np.mean(one) * narrow + np.mean(other) * wide) / (wide + narrow)
 
     def errors(self, values):
         """Wrong guesses of statistics of either side."""
         one, other = values
         return int(np.sum(one <= self.threshold) + np.sum(other > self.threshold))
 
-    def learn(self, looks):
-        """Fix what is not known beforehand."""
-        (one, wide), (other, narrow) = (
-            (float(np.mean(values)), float(np.std(values)) + 1e-300)
-            for values in map(self.of, looks)
-        )
-        self.threshold = (one * narrow + other * wide) / (wide + narrow)
 
-
-def numbers(answers):
-    """All numbers of a run's answers; of a symmetric matrix one of each pair of cells."""
-    found = []
-    for answer in answers:
-        for part in answer if isinstance(answer, (tuple, list)) else [answer]:
-            if part is None:
-                continue
-            part = np.asarray(part, dtype=float)
-            if part.ndim == 2 and part.shape[0] == part.shape[1]:
-                part = part[np.tril_indices(len(part))]
-            found.append(part.ravel())
-    return np.concatenate(found)
-
-
-class LinearTest(ReleaseTest):
-    """Along the difference of what next to no noise answers, over the variances."""
-
-    def __init__(self, low):
-        one, other = (np.mean([numbers(run) for run in side], axis=0) for side in low)
-        self._gap = np.nan_to_num(one - other)
-        self._weights = self._gap
+class GaussianTest(ReleaseTest):
+    """Along the difference of exact answers, over the variances of the noise."""
 
     def learn(self, looks):
-        values = [np.array([numbers(run) for run in look]) for look in looks]
-        variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
-        typical = np.mean(variance) or 1.0
+        """Fix the test by runs over each data set."""
+        exact, noise = zip(*(_exact_and_noise(look) for look in looks), strict=True)
+        gap = np.mean(exact[0], axis=0) - np.mean(exact[1], axis=0)
+        variance = np.mean(np.concatenate(noise) ** 2, axis=0)
         # a variance of a few runs is known to a part of itself
-        doubt = 4 / len(values[0])
+        doubt = 4 / len(looks[0])
         around = (1 - doubt) * variance + doubt * np.median(variance)
-        self._weights = self._gap / np.maximum(around, 1e-12 * typical)
-        super().learn(looks)
+        self._weights = gap / np.maximum(around, 1e-12 * (np.mean(variance) or 1.0))
+        self._set_threshold(*map(self.of, looks))
 
-    def of(self, runs):
-        return np.array([numbers(run) for run in runs]) @ self._weights
+    def of(self, runs, share=1.0):
+        """The statistic of each run, or what it would be with a share of the noise."""
+        exact, noise = _exact_and_noise(runs)
+        return (exact + share * noise) @ self._weights
 
 
-class IsotropicLinearTest(LinearTest):
-    """Linear test for isotropic noise.
+def _exact_and_noise(runs):
+    """The exact numbers of each run, and the noise in them."""
+    numbers = [[_numbers(entry) for entry in run] for run in runs]
+    return [
+        np.array([np.concatenate([entry[k] for entry in run]) for run in numbers]) for k in (0, 1)
+    ]
 
-    Parameters
-    ----------
-    low : pair of lists of runs
-        What next to no noise answers.
-    numbers_in : callable
-        From an answer to numbers with such noise.
-    """
 
-    def __init__(self, low, numbers_in=list):
-        self._numbers_in = numbers_in
-        super().__init__([self._read(runs) for runs in low])
+def _numbers(entry):
+    exact, released = entry.exact, entry.released
+    if isinstance(entry.mechanism, NamedCounts):  # what was not named has no count
+        exact = [dict(counts).get(word, 0) for counts in exact for word in COMMON]
+        named = [dict(zip(*column, strict=True)) for column in released]
+        released = [counts.get(word, 0.0) for counts in named for word in COMMON]
+    exact, released = np.ravel(exact), np.ravel(released)
+    return exact.astype(float), (released - exact).astype(float)
 
-    def _read(self, runs):
-        return [[self._numbers_in(answer) for answer in run] for run in runs]
+
+class ChoiceTest(ReleaseTest):
+    """The log likelihood ratio of choices, whose odds follow from exact answers."""
 
     def learn(self, looks):
-        values = [np.array([numbers(run) for run in self._read(look)]) for look in looks]
-        variance = sum(np.var(side, axis=0, ddof=1) for side in values) / 2
-        self._weights = self._gap / np.mean(variance)
-        ReleaseTest.learn(self, looks)
+        """Fix the test by runs over each data set."""
+        self._odds = [list(map(_log_odds, look[0])) for look in looks]
+        # with less noise choices go another way on both sides: between them lies the threshold
+        self._set_threshold(*(self.of(look, 0.5) for look in looks))
 
-    def of(self, runs):
-        return super().of(self._read(runs))
+    def of(self, runs, share=1.0):
+        """The statistic of each run, or of other choices with a share of the noise."""
+        return np.array([self._ratio(run, share) for run in runs])
 
-
-def counts_of(categories):
-    """From released categories to the counts of some: one that was not named has none."""
-
-    def counts(answer):
-        named = [dict(zip(words, numbers, strict=True)) for words, numbers in answer]
-        return np.array([[of.get(word, 0.0) for word in categories] for of in named])
-
-    return counts
-
-
-class RankingTest(ReleaseTest):
-    """The log likelihood ratio of columns drawn one after another, of which some gain in one set.
-
-    Parameters
-    ----------
-    gains : bool ndarray of shape (n_features,)
-        Which columns gain in the first data set, as the others do in the other one.
-    lead : float
-        By how much their keys lead there.
-    """
-
-    def __init__(self, gains, lead):
-        self._keys = np.where(gains, lead / 2, -lead / 2)
-
-    def of(self, runs):
-        return np.array([sum(map(self._ratio, run)) for run in runs])
-
-    def _ratio(self, ranking):
-        return self._log_odds(self._keys, ranking) - self._log_odds(-self._keys, ranking)
-
-    @staticmethod
-    def _log_odds(keys, ranking):
-        rest = np.exp(keys)
-        taken = np.cumsum(np.append(0.0, rest[ranking[:-1]]))
-        return float(np.sum(keys[ranking] - np.log(rest.sum() - taken)))
+    def _ratio(self, run, share):
+        ratio = 0.0
+        for one, other, entry in zip(*self._odds, run, strict=True):
+            picks, width = _picks(entry)
+            if share < 1:
+                picks = _drawn(_log_odds(entry, share), picks.shape[1], width)
+            ratio += _log_probability(one, picks, width) - _log_probability(other, picks, width)
+        return ratio
 
 
-class QuantileTest(ReleaseTest):
-    """How many choices are below the cells that hold the quantiles, less those above."""
-
-    def __init__(self, low):
-        self._middle = np.median([_cells(run) for run in low], axis=0)
-
-    def of(self, runs):
-        found = [np.sign(self._middle - _cells(run)).sum() for run in runs]
-        return np.array(found, dtype=float)
-
-
-def _cells(run):
-    return np.concatenate([np.ravel(answer) for answer in run]).astype(float)
-
-
-class GreedyChoiceTest(ReleaseTest):
-    """The log likelihood ratio: at the leader's iterates both data sets' scores are known."""
-
-    def __init__(self, leader, kind, calls, pair):
-        asked = [leader.asked[kind][at] for at in calls]
-        self._scores = [_scores_of(leader.plan, asked, records) for records in pair]
-
-    def of(self, runs):
-        one, other = self._scores
-        return np.array(
-            [
-                sum(
-                    _log_probability(a, *choice) - _log_probability(b, *choice)
-                    for a, b, choice in zip(one, other, run, strict=True)
-                )
-                for run in runs
-            ]
-        )
-
-
-def _scores_of(plan, asked, records):
-    """The scores of all moves over the scale of their noise: an array for each choice.
-
-    `asked` has the problem and the iterate of each choice.
-    """
-    (release,) = (r for r in plan.part.releases if isinstance(r, SelectionEvent))
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[plan.part.neighboring]
-    smoothness, n = plan.geometry.smoothness, plan.request.budget.n
-    clip = plan.finite_clip / smoothness.sum() ** 0.5  # C_kj = this sqrt(M_kj)
-    scale = 2 * neighbors * clip / n / release.eta
-    features, target, weights = _as_read(plan, records)
-    found = []
-    for problem, iterate in asked:
-        w = iterate.reshape(-1, len(smoothness))
-        margins = features @ w.T
-        r = plan.loss.gradient(margins[:, 0] if len(w) == 1 else margins, target)
-        r = np.reshape(r, margins.shape) * weights[:, None]
-        each = r[:, :, None] * features[:, None, :]  # each coordinate is clipped by itself
-        each = np.clip(np.nan_to_num(each), -clip * smoothness**0.5, clip * smoothness**0.5)
-        found.append(_scores(problem, w, each.sum(axis=0) / n, smoothness) / scale)
-    return found
-
-
-def _as_read(plan, records):
-    """Features, targets and weights as the mechanism reads them."""
-    (X, y, weights), request, geometry = records, plan.request, plan.geometry
-    X = np.asarray(X.toarray() if issparse(X) else X, dtype=float)
-    if geometry.lo is not None:
-        X = np.clip(X, geometry.lo, geometry.hi)
-    X = X - geometry.center
-    if len(geometry.smoothness) > X.shape[1]:
-        X = np.column_stack([X, np.ones(len(X))])
-    target = np.asarray(y)
-    if request.n_classes:
-        target = np.searchsorted(np.unique(target), target).astype(float)
-    else:
-        target = (target - request.target_center) / request.target_half_width
-        loss = request.loss
-        ends = (loss.low, loss.high) if request.has_log_link else (-1.0, 1.0)
-        target = np.clip(target, *ends)
-    return X, target, np.ones(len(X)) if weights is None else np.asarray(weights, dtype=float)
-
-
-def _scores(problem, w, gradient, smoothness):
-    """The promise of every move: (n_outputs * n_coordinates, 2), downwards and upwards."""
-    penalty, n_penalized, rule = problem
-    return np.array(
-        [
-            [
-                penalty.greedy_score(rule, w[k, j], gradient[k, j], smoothness[j], sign, j)
-                if j < n_penalized
-                else -sign * gradient[k, j] / smoothness[j] ** 0.5
-                for sign in (-1, 1)
-            ]
-            for k, j in np.ndindex(w.shape)
+def _log_odds(entry, share=1.0):
+    """Log odds of the options of each choice, with a share of the noise: a choice a row."""
+    mechanism, exact = entry.mechanism, entry.exact
+    if isinstance(mechanism, QuantileChoices):
+        odds = [
+            mechanism.scores(exact, quantile) / mechanism.noise_scale(quantile) / share
+            for quantile in mechanism.quantiles
         ]
-    )
+        prior = 0.0 if mechanism.prior is None else np.log(mechanism.prior)
+        return np.concatenate(odds) + prior
+    if isinstance(mechanism, ColumnChoices):
+        exact = exact / mechanism.noise_scale
+    return np.reshape(exact, (1, -1)) / share
 
 
-def _log_probability(scores, coordinates, directions):
-    """The log probability of choices one after the other by Gumbel noise, no coordinate twice."""
-    scores, total = scores.copy(), 0.0
-    for j, direction in zip(coordinates, directions, strict=True):
-        total += scores[j, int(direction > 0)] - np.logaddexp.reduce(scores, axis=None)
-        scores[j] = -np.inf
+def _picks(entry):
+    """The options that were picked one after another, by row, and how many exclude each other."""
+    released = entry.released
+    if isinstance(entry.mechanism, QuantileChoices):
+        return np.reshape(released, (-1, 1)), 1
+    if isinstance(entry.mechanism, GreedyChoices):  # each coordinate has two directions
+        return np.array([[2 * j + (direction > 0) for j, direction in released]]), 2
+    return np.reshape(released, (1, -1)), 1
+
+
+def _drawn(odds, count, width):
+    """Picks by Gumbel noise."""
+    keys = odds + np.random.default_rng().gumbel(size=odds.shape)
+    keys = keys.reshape(len(odds), -1, width)
+    first = np.argsort(-keys.max(axis=2), axis=1, kind="stable")[:, :count]
+    options = np.take_along_axis(keys.argmax(axis=2), first, axis=1)
+    return first * width + options
+
+
+def _log_probability(odds, picks, width):
+    """The log probability of picks, of whose group nothing is picked again."""
+    rows, total, odds = np.arange(len(odds)), 0.0, odds.copy()
+    for pick in picks.T:
+        total += np.sum(odds[rows, pick] - np.logaddexp.reduce(odds, axis=1))
+        for option in range(width):
+            odds[rows, pick // width * width + option] = -np.inf
     return total

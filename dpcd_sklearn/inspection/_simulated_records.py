@@ -82,24 +82,25 @@ CHANGES = {
 }
 # Which of them are tried for which releases; all that turn something, for those not named.
 _OF_ROWS = ("far and turned", "from the middle", "other signs")
-OF_METHOD = {
-    "release_counts": ("one feature",),
-    "release_outside": ("out of bounds",),
-    "release_mean_squares": _OF_ROWS,
-    "release_mean_square": (*_OF_ROWS, "one that is heard"),
-    "release_mean_row": _OF_ROWS,
-    "release_times": ("from the middle",),
+OF_KIND = {
+    "counts of classes": ("one feature",),
+    "records outside of bounds": ("out of bounds",),
+    "moments of features": _OF_ROWS,
+    "mean square of rows": (*_OF_ROWS, "one that is heard"),
+    "mean square of gradients": (*_OF_ROWS, "one that is heard"),
+    "mean row": _OF_ROWS,
+    "mean root of a person's number of records": ("from the middle",),
     # of few features turned ones, and the intercept's 1 of all, are nearest to a right angle
-    "release_curvature": ("other axis", "far and turned", "from the middle"),
-    "release_moments": ("other axis", "other axis, at rest", "from the middle"),
+    "curvature": ("other axis", "far and turned", "from the middle"),
+    "moments for inference": ("other axis", "other axis, at rest", "from the middle"),
 }
 
 
 # Ends of cells for transformers, in half-widths. Cells 0 and 212 of 256 are told apart best.
 _ENDS = {
-    "release_running_counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
-    "release_present_means": {"ends": (-1.0, 1.0)},
-    "release_curvature": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
+    "running counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
+    "means of what is present": {"ends": (-1.0, 1.0)},
+    "second moments": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
 }
 _BESIDE = Change("one", "one", turns_target=False, weight=1e6)
 # Share of a feature's reach for what is at right angles; the rest is for what is not.
@@ -188,40 +189,40 @@ class SimulatedRecords:
     # ---- quantiles ----
 
     def ties(self, asked, count, eta, favoured=False):
-        """Two data sets between which records move over every quantile, and what lies between.
+        """Two data sets between which records move over every quantile.
 
         A few records hold each quantile. Cells on one side of them that hold none, and on the
         other, are nearly as good: a record that moves over raises these and lowers those.
 
-        `asked` are arguments of `QuantileOracle.release_quantiles`, all of one kind of cells;
-        `count` records differ, and one that moves goes and comes under add_remove, and is two;
-        `eta` is the range of a choice; `favoured` says whether the first of the tails' cells is
-        favoured beforehand.
+        `asked` are questions and mechanisms of choices, all between one kind of cells; `count`
+        records differ, and one that moves goes and comes under add_remove, and is two; `eta` is the
+        range of a choice; `favoured` says whether the first of the tails' cells is favoured
+        beforehand.
         """
         count = count // 2 if self.adds else count
         tilt, steps = (_TAIL_ODDS / eta, _TAILS) if favoured else (0.0, _DOUBLINGS)
-        moves = count / 2, -count / 2, 0.0
+        moves = count / 2, -count / 2
         return tuple(self._tied(asked, count, moved, tilt, np.array(steps)) for moved in moves)
 
     def _tied(self, asked, count, moved, tilt, steps):
         X, y = np.ones((self.n, self.p)), None
         if hasattr(self.model, "fit_intercept"):
             y = self._usual_target(np.linspace(-1, 1, self.n))
-        for of, quantiles, cells in asked:
-            around = cells.get("around")
-            values = self._around_quantiles(quantiles, count, moved, tilt)
+        for question, mechanism in asked:
+            of, around = question.of, question.around
+            values = self._around_quantiles(mechanism.quantiles, count, moved, tilt)
             if of == "row_norm":
                 X = _in_octaves(values)[:, None] / self.p**0.5 * np.ones(self.p)
                 continue
             if around is not None:
                 center, reach = map(np.atleast_1d, around)
                 away = steps[1 + np.sign(values).astype(int)]
-                if cells.get("intervals"):  # all on one side but for the fullest cell
+                if mechanism.intervals:  # all on one side but for the fullest cell
                     away = np.array([-0.5, -1.25, -100.0])[1 + np.sign(values).astype(int)]
                     away[int(_FULLEST * self.n) :] = 0.5
                 table = center + away[:, None] * reach
-            elif "edges" in cells:
-                lo, hi = map(np.atleast_1d, cells["edges"])
+            elif question.edges is not None:
+                lo, hi = map(np.atleast_1d, question.edges)
                 table = (lo + hi) / 2 + (hi - lo) * values[:, None] / 8 * 0.98
             else:
                 table = np.repeat(_in_octaves(values)[:, None], 1, axis=1)
@@ -256,15 +257,15 @@ class SimulatedRecords:
             other = self._features(plan, _pattern(change.other, self.p), change)
         return self._with(one, other, change, plan, count, generator)
 
-    def pairs_of_transformer(self, method, asked, count, generator):
+    def pairs_of_transformer(self, words, question, count, generator):
         """Two data sets of rows within bounds that differ in so many, by name.
 
-        The first two of `asked` are bounds, which were released before.
+        Bounds that were released before are those of the question.
         """
         stated = self._stated_bounds() or (-np.ones(self.p), np.ones(self.p))
-        lo, hi = asked[:2] if asked else stated
+        lo, hi = getattr(question, "lo", stated[0]), getattr(question, "hi", stated[1])
         center, half_width, found = lo / 2 + hi / 2, hi / 2 - lo / 2, {}
-        for name, ends in _ENDS[method].items():
+        for name, ends in _ENDS[words].items():
             at = generator.choice(self.n, count, replace=False)
             sets = [np.tile(center, (self.n, 1)) for _ in ends]
             for X, end in zip(sets, ends, strict=True):

@@ -23,11 +23,6 @@ def is_table(model):
     return isinstance(model, (CategoryEncoder, DPSelectKBest))
 
 
-def gaining(n_features):
-    """Which columns gain in the first of two data sets: every other one."""
-    return np.arange(n_features) % 2 == 0
-
-
 class SimulatedTable(SimulatedRecords):
     """Records of one fit of an encoder or a selection of columns; as of `SimulatedRecords`."""
 
@@ -36,11 +31,11 @@ class SimulatedTable(SimulatedRecords):
         cells = generator.choice(COMMON, size=(self.n, self.p)).astype(float)
         return self._laid_out(cells), self._ends(np.zeros(self.n, dtype=int)), None
 
-    def pairs_of_transformer(self, method, asked, count, generator):
+    def pairs_of_transformer(self, words, question, count, generator):
         """Two data sets that differ in so many records, by name; as of `SimulatedRecords`."""
-        if method == "release_columns" and self.p < 2:  # nothing is chosen
-            return {}
-        if method == "release_columns":
+        if words == "choices of columns":
+            if self.p < 2:  # nothing is chosen
+                return {}
             return {"columns that gain": self._of_columns(count, generator)}
         # those of one fold by row number come first: what they do is not spread over sums of folds
         at = np.argsort(np.arange(self.n) % (getattr(self.model, "cv", None) or 1), kind="stable")
@@ -48,9 +43,9 @@ class SimulatedTable(SimulatedRecords):
         alternately = np.arange(self.n) // 2 % 2
         cells = np.repeat(alternately[:, np.newaxis], self.p, axis=1).astype(float)
         found = {}
-        if method != "release_present_means":
+        if words != "means of what is present":
             found["other category"] = self._pair(at, cells, (0, 1), alternately, (1, 1))
-        if method != "release_categories":
+        if words != "counts of categories":
             found["ends of the target"] = self._pair(at, cells, (0, 0), alternately, (1, 0))
         return found
 
@@ -63,7 +58,8 @@ class SimulatedTable(SimulatedRecords):
     def _of_columns(self, count, generator):
         """Columns whose products with the target some records raise, or lower."""
         at = generator.choice(self.n, count, replace=False)
-        gains, n_others = gaining(self.p), self.n - count
+        # every other column gains in the first of the two data sets
+        gains, n_others = np.arange(self.p) % 2 == 0, self.n - count
         base = np.full(self.p, _BASE)
         if self.adds:  # so that the columns that lead without these records fall behind with them
             base[~gains] += count / n_others

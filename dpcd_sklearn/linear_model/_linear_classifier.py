@@ -1,17 +1,19 @@
 """Private linear classification with any loss, penalty and solver."""
 
-from typing import Literal, Unpack
+from typing import Literal
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
+from ..plan._solver import Solver
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 from ._classification import PrivateClassifier
 from ._inference import InferenceMixin
-from ._parameters import GENERIC, CommonParameters, keeps_parameters
+from ._parameters import GENERIC
 
 
 class DPLinearClassifier(InferenceMixin, PrivateClassifier):
@@ -226,7 +228,6 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         | {"loss": [StrOptions({"auto", "log_loss", *losses_for("classification")})]}
     )
 
-    @keeps_parameters
     def __init__(
         self,
         loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
@@ -235,12 +236,58 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
+        solver: str | Solver = "auto",
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        inference: bool = False,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        clip: Auto = "auto",
+        max_iter: Auto = "auto",
+        fit_intercept: bool = True,
         classes: ArrayLike | None = None,
         class_weight: dict | None = None,
         unknown_label: Literal["first", "raise"] = "first",
         penalize_intercept: bool = False,
-        **common: Unpack[CommonParameters],
-    ): ...
+        feature_bounds: Bounds | None = None,
+        feature_scale: ArrayLike | Literal["private"] | None = None,
+        row_norm_bound: float | None = None,
+        tol: float = 1e-6,
+        coef_path: bool = False,
+        warm_start: bool = False,
+        verbose: int = 0,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
+        n_threads: int | None = None,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.constraint = constraint
+        self.solver = solver
+        self.epsilon = epsilon
+        self.delta = delta
+        self.inference = inference
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.clip = clip
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.class_weight = class_weight
+        self.unknown_label = unknown_label
+        self.penalize_intercept = penalize_intercept
+        self.feature_bounds = feature_bounds
+        self.feature_scale = feature_scale
+        self.row_norm_bound = row_norm_bound
+        self.tol = tol
+        self.coef_path = coef_path
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.accountant = accountant
+        self.random_state = random_state
+        self.n_threads = n_threads
 
     def _plain(self):
         # its C is 1 / (alpha n), and n is not kept

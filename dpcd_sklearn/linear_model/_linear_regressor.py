@@ -1,6 +1,6 @@
 """Private linear regression with any loss, penalty and solver."""
 
-from typing import Literal, Unpack
+from typing import Literal
 
 from sklearn.linear_model import (
     ElasticNet,
@@ -11,10 +11,12 @@ from sklearn.linear_model import (
 
 from ..losses import STATED_LOSSES, Huber, Quantile, Tweedie, loss_of, losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
+from ..plan._solver import Solver
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import TargetBounds
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
 from ._inference import InferenceMixin
-from ._parameters import GENERIC, CommonParameters, keeps_parameters
+from ._parameters import GENERIC
 from ._regression import PrivateRegressor, WithExposure
 
 
@@ -203,7 +205,6 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), *STATED_LOSSES]}
     )
 
-    @keeps_parameters
     def __init__(
         self,
         loss: str | Huber | Tweedie | Quantile = "squared",
@@ -212,10 +213,54 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         alpha: float = 0.0001,
         l1_ratio: float = 0.15,
         constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
+        solver: str | Solver = "auto",
+        epsilon: float = 1.0,
+        delta: Auto = "auto",
+        inference: bool = False,
+        neighboring: Neighboring = "replace_one",
+        n_public: int | None = None,
+        clip: Auto = "auto",
+        max_iter: Auto = "auto",
+        fit_intercept: bool = True,
         penalize_intercept: bool = False,
+        feature_bounds: Bounds | None = None,
+        feature_scale: ArrayLike | Literal["private"] | None = None,
+        row_norm_bound: float | None = None,
         target_bounds: TargetBounds | None = None,
-        **common: Unpack[CommonParameters],
-    ): ...
+        tol: float = 1e-6,
+        coef_path: bool = False,
+        warm_start: bool = False,
+        verbose: int = 0,
+        accountant: PrivacyAccountant | None = None,
+        random_state: Seed | None = None,
+        n_threads: int | None = None,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.constraint = constraint
+        self.solver = solver
+        self.epsilon = epsilon
+        self.delta = delta
+        self.inference = inference
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.clip = clip
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.feature_bounds = feature_bounds
+        self.feature_scale = feature_scale
+        self.row_norm_bound = row_norm_bound
+        self.target_bounds = target_bounds
+        self.tol = tol
+        self.coef_path = coef_path
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.accountant = accountant
+        self.random_state = random_state
+        self.n_threads = n_threads
 
     def _plain(self):
         share = getattr(self, "l1_ratio_", self.l1_ratio)

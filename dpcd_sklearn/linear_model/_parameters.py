@@ -1,9 +1,6 @@
-"""Parameters of estimators: how constructors keep them, their values, objects that words mean."""
+"""Which values the estimators' parameters take, and the objects that words stand for."""
 
-import inspect
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Annotated, Literal, TypedDict, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
@@ -11,55 +8,9 @@ from ..losses import ABSENT
 from ..penalties import CONSTRAINTS, SEPARABLE, Box, StatedPenalty
 from ..plan._private_fit import BUDGET_CONSTRAINTS
 from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers._choice import SOLVERS
 from ..utils._compat import Interval, StrOptions
 from ..utils._stated import ReproducibleNoise, Stated
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
-
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_Constructor = TypeVar("_Constructor", bound=Callable[..., None])
-
-
-def keeps_parameters(constructor: _Constructor) -> _Constructor:
-    """A decorator of an ``__init__`` without a body: every parameter becomes an attribute.
-
-    With ``**common: Unpack[Table]`` it has the keywords of a TypedDict too, whose types are
-    ``Annotated[type, default]``: type checkers read the table as the constructor does.
-    """
-    parameters = list(inspect.signature(constructor).parameters.values())
-    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
-        (table,) = get_args(parameters.pop().annotation)
-        parameters += [
-            inspect.Parameter(
-                name, _KEYWORD, default=stated.__metadata__[0], annotation=stated.__origin__
-            )
-            for name, stated in get_type_hints(table, include_extras=True).items()
-        ]
-    return constructor_of(parameters)
-
-
-def constructor_of(parameters):
-    """An ``__init__`` that keeps these parameters, of which the first one is the object."""
-    signature = inspect.Signature(parameters)
-    defaults = {parameter.name: parameter.default for parameter in parameters[1:]}
-    needed = {name for name, default in defaults.items() if default is inspect.Parameter.empty}
-
-    def __init__(self, *args, **params):  # noqa: N807
-        # clones state all by name, so that nothing is left to bind
-        if args or not needed <= params.keys() <= defaults.keys():
-            try:
-                _, *bound = signature.bind(self, *args, **params).arguments.items()
-            except TypeError as error:
-                raise TypeError(f"{type(self).__name__}() {error}") from None
-            params = dict(bound)
-        vars(self).update(defaults | params)
-
-    __init__.__signature__ = signature
-    return __init__
-
-
-# ---- which values parameters take ----------------------------------------------------------------
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -67,32 +18,7 @@ _AUTO_OR_POSITIVE = [StrOptions({"auto"}), *_POSITIVE]
 SEVERAL = [list, tuple, np.ndarray]
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
-
-class CommonParameters(TypedDict, total=False):
-    """Types and defaults of the parameters of every estimator."""
-
-    epsilon: Annotated[float, 1.0]
-    delta: Annotated[Auto, "auto"]
-    solver: Annotated[str | Solver, "auto"]
-    inference: Annotated[bool, False]
-    neighboring: Annotated[Neighboring, "replace_one"]
-    n_public: Annotated[int | None, None]
-    clip: Annotated[Auto, "auto"]
-    max_iter: Annotated[Auto, "auto"]
-    fit_intercept: Annotated[bool, True]
-    feature_bounds: Annotated[Bounds | None, None]
-    feature_scale: Annotated[ArrayLike | Literal["private"] | None, None]
-    row_norm_bound: Annotated[float | None, None]
-    tol: Annotated[float, 1e-6]
-    coef_path: Annotated[bool, False]
-    warm_start: Annotated[bool, False]
-    verbose: Annotated[int, 0]
-    accountant: Annotated[PrivacyAccountant | None, None]
-    random_state: Annotated[Seed | None, None]
-    n_threads: Annotated[int | None, None]
-
-
-# The values that they take.
+# Parameters of every estimator.
 COMMON = BUDGET_CONSTRAINTS | {
     "clip": _AUTO_OR_POSITIVE,
     "max_iter": _AUTO_OR_POSITIVE,

@@ -13,7 +13,7 @@ from ..losses import Quantile
 from ..utils._compat import Interval, StrOptions
 from ._lasso import DPLassoCD
 from ._logistic import DPLogisticGCD
-from ._parameters import SEVERAL, constructor_of
+from ._parameters import SEVERAL
 from ._regression import PrivateRegressor, WithExposure
 from ._ridge import DPRidgeSkGD
 
@@ -36,7 +36,16 @@ def parameters_of(preset, left_out, **own):
         for i, (name, value) in enumerate(own.items())
     ]
     theirs = [each for each in theirs if each.name not in left_out]
-    return constructor_of([first, *ours, *theirs])
+    signature = inspect.Signature([first, *ours, *theirs])
+
+    def __init__(self, *args, **params):  # noqa: N807
+        bound = signature.bind(self, *args, **params)
+        bound.apply_defaults()
+        for name in list(signature.parameters)[1:]:
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature
+    return __init__
 
 
 class _ChoosesStrength:

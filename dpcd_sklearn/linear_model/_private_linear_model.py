@@ -283,7 +283,7 @@ class PrivateLinearModel(
         # 2. plan: everything public, fixed from here on
         facts = {"sparse": records.sparse, "in_arrays": records.in_arrays}
         facts["columns"] = getattr(self, "feature_names_in_", None)
-        plan = self._shown(self._plan(*shape, n_outputs, **facts))
+        plan = self._recorded(self._plan(*shape, n_outputs, **facts))
         self._refuse_unprotected_charge()
         key, generator = self._randomness()
         if not plan.request.private:  # nothing is protected: what it refuses is not charged
@@ -299,7 +299,6 @@ class PrivateLinearModel(
         receipt = charge(
             self.accountant,
             plan.event,
-            recorder=self._recorder,
             budget=plan.request.budget,
             estimator=type(self).__name__,
             params=self._stated_params(),
@@ -311,7 +310,7 @@ class PrivateLinearModel(
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:
-            plan = self._shown(self._plan(*shape, n_outputs, located=(plan, found)))
+            plan = self._recorded(self._plan(*shape, n_outputs, located=(plan, found)))
         if plan.part_of("outside") is not None:
             self._outside = outside = found_share_outside(plan, receipt, records, key)
         scaled = records.scaled(plan.request)

@@ -180,9 +180,8 @@ class RecordsByPerson(RecordsInMemory):
         """One record of each person, so that a choice is one of records."""
         rows = self._one_each
         y = np.ascontiguousarray(self._y[rows], dtype=np.float64) if with_target else None
-        place = LocalPlace(self._X[rows], y)
-        place.samples_rows = False  # partitions have persons in another order
-        return place
+        # partitions have persons in another order
+        return LocalPlace(self._X[rows], y, samples_rows=False)
 
     def scaled(self, request):
         target = self._model._scale_target(self._y, request)

@@ -18,7 +18,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
-from ..linear_model._parameters import keeps_parameters
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import width_of
 from ..plan._private_fit import warn_of_weak_promise
@@ -201,7 +200,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'alpha': 0.001}
     """
 
-    @keeps_parameters
     def __init__(
         self,
         estimator: BaseEstimator,
@@ -217,7 +215,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         accountant: PrivacyAccountant | None = None,
         n_jobs: int | None = None,
         random_state: Seed | None = None,
-    ): ...
+    ):
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_iter = n_iter
+        self.distribution = distribution
+        self.scoring = scoring
+        self.validation = validation
+        self.refit = refit
+        self.accountant = accountant
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     # ---- public: what a search would release ----
 

@@ -186,8 +186,8 @@ class PartitionedRecords(RecordsOfAFit):
 
         n_targets = self.n_outputs if self._classes is None else 1
         shape = self.shape if place_of.along is None else (self.shape[0], 1)
-        self._places.append(RemotePlace(ask, *shape, n_targets, self._by_id))
-        self._places[-1].samples_rows = not (self.sparse or self._by_id)
+        samples_rows = not (self.sparse or self._by_id)
+        self._places.append(RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows))
         return self._places[-1]
 
 

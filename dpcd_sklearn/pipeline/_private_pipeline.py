@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
-from ..linear_model._parameters import keeps_parameters
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -172,7 +171,6 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         "verbose": ["boolean"],
     }
 
-    @keeps_parameters
     def __init__(
         self,
         steps: list[tuple[str, Any]],
@@ -185,7 +183,16 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         neighboring: Neighboring = "replace_one",
         n_public: int | None = None,
         verbose: bool = False,
-    ): ...
+    ):
+        self.steps = steps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.accountant = accountant
+        self.shares = shares
+        self.public_steps = public_steps
+        self.neighboring = neighboring
+        self.n_public = n_public
+        self.verbose = verbose
 
     # ---- public: what a fit would release ----
 

@@ -101,7 +101,6 @@ def with_inference(plan, receipt, place, solution, key):
         fit_intercept=request.fit_intercept,
         key=MOMENTS.key(key),
     )
-    oracle = receipt.shown(oracle, units)
     at, clip = (walk.root, solution.coef), walk.clips[-1]
     # Gradients may be far within their clip. Their moments have a narrower one: 12 times the mean
     # square, which is no less than two standard deviations of its noise, or as much wider as

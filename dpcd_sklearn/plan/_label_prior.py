@@ -97,7 +97,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     ndarray of shape (n_outputs,)
     """
     request, units = plan.request, COUNTS.units(plan, place.n_samples)
-    oracle = receipt.shown(CountOracle(receipt, units, place, key=COUNTS.key(key)), units)
+    oracle = CountOracle(receipt, units, place, key=COUNTS.key(key))
     counts = oracle.release_counts()
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)

@@ -97,7 +97,7 @@ def with_length(plan, receipt, records, key, solution, known):
     place = of_rows.place(None, request.n_threads)
     units = LENGTH.units(plan, place.n_samples)
     stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
-    oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
+    oracle = RecordOracle(receipt, units, place, **stated)
     points = np.array([(length, base.flat[-1]) for length in _LENGTHS])
     return moved_by(root(partials(oracle, points, 0)), solution, base)
 

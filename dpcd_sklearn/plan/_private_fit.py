@@ -38,8 +38,6 @@ _LARGE_EPSILON = 10.0
 class PrivateFit:
     """For an estimator with epsilon, delta, neighboring, n_public, accountant and random_state."""
 
-    # The recorder of an audit, which hands one to a copy of its own; clones have none.
-    _recorder = None
     _was_charged = False  # whether a ledger counts a fit of this object or of its copies
 
     if TYPE_CHECKING:  # attributes of a fit
@@ -98,9 +96,11 @@ class PrivateFit:
                 "testing=True"
             )
 
-    def _shown(self, plan):
-        """The plan, or in an audit that of as little noise as its recorder asks for."""
-        return plan if self._recorder is None else self._recorder.planned(plan)
+    def _recorded(self, plan):
+        """The plan, which a tape keeps."""
+        if is_tape(self.random_state):
+            self.random_state.planned(plan)
+        return plan
 
     def _warn_before_charge(self, budget):
         """Once a process of each topic, and before the charge: a warning may be made an error."""

@@ -65,7 +65,7 @@ class Outside(Release):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
         units = self.units(plan, place.n_samples)
         oracle = OutsideOracle(receipt, units, place, bounds=bounds, key=self.key(key))
-        count = receipt.shown(oracle, units).release_outside()
+        count = oracle.release_outside()
         return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 

@@ -73,9 +73,7 @@ _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 _RARE = {Fraction(k - 1, k): 1 / k for k in (100, 50, 20, 10, 5, 4)}
 RARE_EVIDENCE = 14.0
 
-_N_CHOICES = {
-    "tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5,
-}  # fmt: skip
+_N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5}
 
 # Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones.
 # Zooms look for its median in finer and finer cells there.
@@ -92,7 +90,7 @@ def _interval_prior(outwards, inwards, of_all):
     return np.append(np.exp(-away[:-1].clip(max=16)), of_all)
 
 
-_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.5, 2.0, 60.0)
+_SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.35, 2.0, 60.0)
 
 
 def n_choices(n_columns, how, zooms=0, *, twice=False):
@@ -158,21 +156,24 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         # the last one is for what lies beside the one number of most cells
         times = max(zooms - (how == "tails"), 1)
         center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
-    around = center, np.ldexp(size, -_HALVINGS)
+    # a reach of a power of two is to hold that power, of which indicators are made
+    around = center, np.ldexp(size, -_HALVINGS) * (1 + 2.0**-20)
     reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR)
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
     found = np.where(near | mostly_zero, of_interval, of_quartiles)
     half_width = np.where(spread, found, half_width)
-    beside = ~spread & ((how == "tails") | mostly_zero) & (rare is not None)
+    beside = ~spread & ((how == "tails") | mostly_zero)
     if beside.any():
-        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, 1 - rare, beside)
+        # everything has odds of its own, so half of that evidence is enough
+        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, (1 - rare) / 2, beside)
         half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
         beside &= mostly_zero | (found & (zooms > 1))
-    if how == "tails":
-        for columns, *far in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
-            doublings = find_tails(oracle, of, center, half_width, *far, columns=columns)
+    for columns, far, prior in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
+        if how == "tails" or columns is beside:
+            asked = {"around": (center, half_width), "columns": columns}
+            (doublings,) = oracle.release_quantiles(of, [far], prior=prior, **asked)
             half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
 
@@ -286,7 +287,9 @@ def find_scales_within(oracle, how, lo, hi):
     reach, _ = find_intervals(oracle, "features", center, unit, _INTERVAL_PRIOR)
     half_width = _WIDTH_OF_INTERVAL * reach
     if how == "tails within":
-        half_width = np.ldexp(half_width, find_tails(oracle, "features", center, half_width))
+        asked = {"around": (center, half_width), "prior": _TAIL_PRIOR}
+        (doublings,) = oracle.release_quantiles("features", [TAIL], **asked)
+        half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)
     return np.where(fills, lo / 2 + hi / 2, center), np.where(fills, hi - lo, half_width)
 
@@ -316,30 +319,7 @@ def find_medians(oracle, bounds=None):
     return np.where(mostly_zero & beside_zero, 0.0, found)
 
 
-def find_tails(oracle, of, center, half_width, tail=TAIL, prior=_TAIL_PRIOR, columns=None):
-    """How often each half-width must double to hold the tails.
-
-    Parameters
-    ----------
-    oracle : QuantileOracle
-    of : {"features", "target"}
-    center, half_width : float64 arrays of shape (n_columns,)
-        From quartiles.
-    tail : Fraction, default=TAIL
-        The quantile of distances.
-    prior : float64 ndarray of shape (N_DOUBLINGS,), default=_TAIL_PRIOR
-    columns : bool ndarray of shape (n_columns,), default=None
-        Which of them are asked about; None is all.
-
-    Returns
-    -------
-    doublings : intp ndarray, one for each column that is asked about
-    """
-    around = center, half_width
-    return oracle.release_quantiles(of, [tail], prior=prior, around=around, columns=columns)[0]
-
-
 def rare_of(evidence):
-    """The farthest quantile of which evidence enough is beyond."""
+    """The farthest quantile of which evidence enough is beyond, or the nearest one."""
     able = (tail for tail, beyond in _RARE.items() if evidence * beyond >= RARE_EVIDENCE)
-    return next(able, None)
+    return next(able, min(_RARE))

@@ -27,9 +27,11 @@ from ._scale_choices import (
 # Farther ones, and the least signal of each: where the noise of a width that is several times as
 # large costs less than what a cut tail tells.
 FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
-_LEAST_OF_FEATURES = {
-    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0,
-}  # fmt: skip
+# The same of features, whose bounds do not widen the clip of residuals.
+_FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
+# So much evidence is beyond a farther tail, for such a share of ρ at most.
+_BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
+_LEAST_OF_FEATURES = {"quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0}
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
@@ -104,17 +106,13 @@ def wanted_scales(request):
         if features is None:
             break
         count = 1 if features == "rows" else n_choices(request.n_features, features)
-        if features in _WITHIN:
-            most = min(most, _SHARE_WITHIN)
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (AMPLE_EVIDENCE / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
         eta = min(math.sqrt(8 * share * rho / count), MOST_RANGE)
         least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
         if eta >= max(least / request.budget.n, LEAST_RANGE):
-            spent = count * eta**2 / (8 * rho)
-            room = _INFERENCE_ROOM if request.inference else 1.0
-            zooms = 0
+            tail, zooms = TAIL, 0
             if features == "tails" and share == _LEAST_SHARE:  # at the same price
                 evidence = request.budget.n * eta
                 least = max(AMPLE_EVIDENCE, RARE_EVIDENCE / (1 - rare_of(evidence)))
@@ -122,7 +120,10 @@ def wanted_scales(request):
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
                 count, eta = more, eta * math.sqrt(count / more)
-            tail = _tail(request, request.budget.n * eta)
+            if features == "tails":
+                tail, eta = _farthest_tail(request, count, eta)
+            spent = count * eta**2 / (8 * rho)
+            room = _INFERENCE_ROOM if request.inference else 1.0
             return ScaleSearch(features, count, spent, eta, tail, room, zooms)
     return NOTHING
 
@@ -132,13 +133,15 @@ def signal_at_most(request):
     return request.budget.n * request.budget.mu / math.sqrt(request.n_coordinates)
 
 
-def _tail(request, evidence):
-    """The quantile of the tails of columns."""
-    signal = signal_at_most(request)
-    for tail, least in FAR_TAILS.items():
-        if signal >= least and evidence * (1 - tail) >= RARE_EVIDENCE:
-            return tail
-    return TAIL
+def _farthest_tail(request, count, eta):
+    """The farthest quantile of distances that is worth its price, and the range of each choice."""
+    signal, budget = signal_at_most(request), request.budget
+    most = min(math.sqrt(8 * _SHARE_OF_FAR_TAIL * budget.rho / count), MOST_RANGE)
+    for tail, least in _FAR_TAILS.items():
+        needed = _BEYOND / float(1 - tail) / budget.n
+        if signal >= least and needed <= max(eta, most):
+            return tail, max(eta, needed)
+    return TAIL, eta
 
 
 def _ways(request):
@@ -150,7 +153,8 @@ def _ways(request):
     if target.is_all or (request.finds_target and not target.n_choices):
         return
     *finer, last = _ways_of_features(request)
-    yield from ((features, _MOST_SHARE) for features in finer)
+    for features in finer:
+        yield features, _SHARE_WITHIN if features in _WITHIN else _MOST_SHARE
     if request.n_classes == 2 and "octaves" in finer:  # one scale ranks far worse
         yield "octaves", _LAST_SHARE
     yield last, _MOST_SHARE
@@ -250,7 +254,7 @@ def found_scales(plan, receipt, place, key):
     """
     search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
     n, own_key = plan.request.budget.n, SCALES.key(key)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=own_key, n_public=n), units)
+    oracle = QuantileOracle(receipt, units, place, key=own_key, n_public=n)
     features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)

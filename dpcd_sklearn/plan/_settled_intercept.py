@@ -81,7 +81,6 @@ def settled(plan, receipt, place, key, start, coef):
     """
     units, key = SETTLING.units(plan, place.n_samples), SETTLING.key(key)
     oracle = RecordOracle(receipt, units, place, loss=plan.loss, fit_intercept=True, key=key)
-    oracle = receipt.shown(oracle, units)
     curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)
     problem = replace(
         plan.problem,

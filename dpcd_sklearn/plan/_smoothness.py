@@ -161,5 +161,4 @@ def found_mean_row(plan, receipt, place, key, row_norm):
 
 def _oracle_of(plan, receipt, place, key):
     units = SMOOTHNESS.units(plan, place.n_samples)
-    oracle = SmoothnessOracle(receipt, units, place, key=SMOOTHNESS.key(key))
-    return units, receipt.shown(oracle, units)
+    return units, SmoothnessOracle(receipt, units, place, key=SMOOTHNESS.key(key))

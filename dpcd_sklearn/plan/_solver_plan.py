@@ -492,7 +492,7 @@ class SolverPlan(metaclass=ABCMeta):
         place = self.place(records)
         units = self.units(place.n_samples)
         stated = {"loss": self.loss, "fit_intercept": self.request.fit_intercept, "key": key}
-        oracle = receipt.shown(self.oracle(receipt, units, place, **stated), units)
+        oracle = self.oracle(receipt, units, place, **stated)
         return self.solve(oracle, self.attended, self.sampling, generator)
 
 

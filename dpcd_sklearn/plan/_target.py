@@ -174,7 +174,7 @@ def found_target(plan, receipt, place, key):
     plan, receipt, place, key : as of `found_scales`
     """
     request, units = plan.request, TARGET.units(plan, place.n_samples)
-    oracle = receipt.shown(QuantileOracle(receipt, units, place, key=TARGET.key(key)), units)
+    oracle = QuantileOracle(receipt, units, place, key=TARGET.key(key))
     search = request.target_search
     if search.within:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))

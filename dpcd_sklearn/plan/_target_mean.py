@@ -67,7 +67,7 @@ class OfIntercept(Release):
         place, request = plan.place(records), plan.request
         units = self.units(plan, place.n_samples, largest)
         stated = {"loss": loss, "fit_intercept": True, "key": self.key(key)}
-        oracle = receipt.shown(RecordOracle(receipt, units, place, **stated), units)
+        oracle = RecordOracle(receipt, units, place, **stated)
         return partials(oracle, points, request.n_coordinates - 1), units
 
 

@@ -138,7 +138,7 @@ class Releases(NamedTuple):
     def oracle(self, kind, units, place, name=None):
         """An oracle of these units over records; oracles of several releases are named apart."""
         key = self.key if name is None else own_key(name, self.key)
-        return self.receipt.shown(kind(self.receipt, units, place, key=key), units)
+        return kind(self.receipt, units, place, key=key)
 
     def quartile_bounds(self, units, place, n_columns, name, width=None):
         """The bounds of each column that `after_scales` pays for."""
@@ -280,8 +280,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             return TransformerPlan(FitEvent((), relation), nothing, ())
         budget = self._budget(n_samples)
         event = self._event(n_features, budget)
-        if self._recorder is not None:  # of an audit, which may ask for less noise
-            event = self._recorder.planned_event(event)
         units = ()
         if event.releases:
             parts = [FitEvent((part,), event.neighboring) for part in event.releases]
@@ -351,7 +349,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         receipt = charge(
             self.accountant,
             event,
-            recorder=self._recorder,
             budget=budget,
             estimator=type(self).__name__,
             params=self.get_params(deep=False),

@@ -328,7 +328,6 @@ class NewtonPlan(SolverPlan):
                 max_weight=_HEAVIEST if self.request.private else math.inf,
                 key=key,
             )
-            oracle = receipt.shown(oracle, units)
             within = self._within_rows(oracle, units, records) if self._looks_at_rows else self
             problem = within.attended
             if self.request.by_id:

@@ -1,6 +1,7 @@
 """Run on one data set, replay on a neighbour, and compare all that is asked."""
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from ..privacy.accounting import _events as events
 from ..privacy.ledger._prepaid import NeverCopied
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
@@ -71,17 +73,26 @@ class Recording(NeverCopied, ReproducibleNoise):  # a copy would be another tape
         Secret coins by their names.
     rates : list of float
         Probability of a record to be in each batch.
+    plan : SolverPlan or None
+        The latest one of a model's fit.
     """
 
     def __init__(self, seed: int = 0, arbitrary: bool = False):
         self.__dict__.update(seed=seed, arbitrary=arbitrary, entries=[], coins=[], rates=[])
-        self.__dict__.update(returned=None)
+        self.__dict__.update(returned=None, plan=None)
         generator = np.random.default_rng(seed)
         share = generator.choice([0.1, 0.5, 1.0]) if arbitrary else 0.0
         self.__dict__.update(_noise=_noise(seed), _generator=generator, _share=share)
 
-    def release(self, place, question, mechanism):
-        """Answer a question; mechanisms call it in place of their source of noise."""
+    def planned(self, plan):
+        """Keep the plan of a fit."""
+        self.__dict__["plan"] = plan
+
+    def release(self, place, question, mechanism, drawn=None):
+        """Answer a question; mechanisms call it in place of their source of noise.
+
+        Compiled oracles say what they have `drawn`, in place of which they take what is returned.
+        """
         exact = released = None
         try:
             exact = question.answer(place)
@@ -116,26 +127,16 @@ class Recording(NeverCopied, ReproducibleNoise):  # a copy would be another tape
         """Draw the rows that are counted: each with a probability of 2^-halvings."""
         return np.flatnonzero(self.words("counted", n_rows) < np.uint64(2 ** (64 - halvings)))
 
-    def events(self) -> Counter:
-        """Count the releases as a privacy event does."""
-        found, rates = Counter(), iter(self.rates)
-        for entry in self.entries:
-            mechanism, question = entry.mechanism, entry.question
-            if isinstance(mechanism, GaussianNoise):
-                if isinstance(question, MeanGradient) and question.sampled:
-                    rate = f"{next(rates, 2):.9g}"
-                    found["PoissonSampledEvent", mechanism.noise_multiplier, rate] += 1
-                else:
-                    found["GaussianEvent", mechanism.noise_multiplier] += 1
-            elif isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):
-                beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
-                spare = f"{len(entry.exact) * ndtr(-beyond):.4g}"
-                found["CoveredEvent", mechanism.noise.noise_multiplier, spare] += 1
-            elif isinstance(mechanism, QuantileChoices) and mechanism.eta is not None:
-                n_choices = len(mechanism.quantiles) * len(entry.exact)
-                found["SelectionEvent", mechanism.eta] += n_choices
-            elif isinstance(mechanism, (ColumnChoices, GreedyChoices)) and mechanism.eta:
-                found["SelectionEvent", mechanism.eta] += mechanism.count
+    def stated(self) -> list:
+        """State what each entry costs, by its mechanism: an event, or None without noise."""
+        rates = iter(self.rates)
+        return [_event_of(entry, rates) for entry in self.entries]
+
+    def events(self, max_contributions: int | None = 1) -> Counter:
+        """Count the releases as a privacy event of persons with so many records does."""
+        found = Counter()
+        for release in filter(None, self.stated()):
+            found[key_of(release, max_contributions)] += release.count
         return found
 
     def __reduce_ex__(self, protocol):
@@ -182,7 +183,7 @@ class Replay(Recording):
             _generator=np.random.default_rng([recording.seed, 1]),
         )  # fmt: skip
 
-    def release(self, place, question, mechanism):
+    def release(self, place, question, mechanism, drawn=None):
         if self._answers_anew:
             return super().release(place, question, mechanism)
         try:
@@ -360,12 +361,33 @@ def _arbitrary_answer(mechanism, exact, rng):
     return noisy.astype(np.int64).astype(exact.dtype)
 
 
-def _of_persons(key, k):
-    """A kind of release, with its numbers as an event of persons of k records states them."""
-    if k in (None, 1):  # by their ids persons are what mechanisms state
-        return key
-    kind, number, *others = key  # a range, or a noise multiplier
-    return kind, number / (1 / k) if kind == "SelectionEvent" else number * (1 / k), *others
+def _event_of(entry, rates):
+    """The cost of an entry by its mechanism."""
+    mechanism, question = entry.mechanism, entry.question
+    if isinstance(mechanism, GaussianNoise):
+        if isinstance(question, MeanGradient) and question.sampled:
+            return events.PoissonSampledEvent(next(rates, 1.0), mechanism.noise_multiplier, 1)
+        return events.GaussianEvent(mechanism.noise_multiplier)
+    if isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):
+        beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
+        spare = len(entry.exact) * float(ndtr(-beyond))
+        return events.CoveredEvent(mechanism.noise.noise_multiplier, spare)
+    if isinstance(mechanism, (QuantileChoices, ColumnChoices, GreedyChoices)) and mechanism.eta:
+        if isinstance(mechanism, QuantileChoices):
+            return events.SelectionEvent(mechanism.eta, len(mechanism.quantiles) * len(entry.exact))
+        return events.SelectionEvent(mechanism.eta, mechanism.count)
+    return None
+
+
+def key_of(release, k=1):
+    """A kind of release; with its numbers as an event of persons of k records states them."""
+    share = 1 if k in (None, 1) else 1 / k  # by their ids persons are what mechanisms state
+    number = getattr(release, "noise_multiplier", math.nan) * share
+    if hasattr(release, "eta"):
+        number = release.eta / share
+    forms = {"sampling_rate": "{:.9g}", "spare": "{:.4g}"}
+    others = [form.format(getattr(release, n)) for n, form in forms.items() if hasattr(release, n)]
+    return type(release).__name__, number, *others
 
 
 def unpaid(recording: Recording, event: Any) -> Counter:
@@ -382,17 +404,7 @@ def unpaid(recording: Recording, event: Any) -> Counter:
     Counter
         Empty where questions and event agree.
     """
-    charged = Counter()
+    found = recording.events(event.max_contributions)
     for release in event.releases:
-        kind, count = type(release).__name__, getattr(release, "count", 1)
-        if kind == "PoissonSampledEvent":
-            key = release.noise_multiplier, f"{release.sampling_rate:.9g}"
-        elif kind == "CoveredEvent":
-            key = release.noise_multiplier, f"{release.spare:.4g}"
-        else:
-            key = (getattr(release, "noise_multiplier", getattr(release, "eta", None)),)
-        charged[kind, *key] += count
-    k = event.max_contributions
-    found = Counter({_of_persons(key, k): count for key, count in recording.events().items()})
-    found.subtract(charged)
+        found[key_of(release)] -= getattr(release, "count", 1)
     return Counter({kind: count for kind, count in found.items() if count})

@@ -9,15 +9,12 @@ class Receipt:
 
     Made by `charge` only, and by a `Prepaid` from a part of one that was. It can't be copied or
     pickled: a second one would be a release that nobody paid.
-
-    An audit hands a recorder to a fit that no ledger counts. It stands between mechanisms and
-    solvers: what a mechanism answers is all that it is told.
     """
 
-    __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid", "_recorder")
+    __slots__ = ("_entry_id", "_event", "_left", "_lock", "_pid")
 
-    def __init__(self, event, entry_id, recorder=None):
-        self._event, self._entry_id, self._recorder = event, entry_id, recorder
+    def __init__(self, event, entry_id):
+        self._event, self._entry_id = event, entry_id
         self._left = list(event.releases)  # not redeemed yet
         self._lock = threading.Lock()  # of two threads one gets a part
         self._pid = os.getpid()
@@ -36,12 +33,6 @@ class Receipt:
     def left(self):
         """The releases that were not redeemed yet."""
         return tuple(self._left)
-
-    def shown(self, mechanism, units):
-        """The mechanism, or in an audit what stands before it; `units` are those it releases by."""
-        if self._recorder is None:
-            return mechanism
-        return self._recorder.stand_before(mechanism, units)
 
     def redeem(self, part=None):
         """Take what pays for the releases of a part of the event, the first time.

@@ -29,7 +29,7 @@ __all__ = ["LedgerEntry", "LedgerReport", "PrivacyAccountant", "PrivacyCost", "P
 __all__ += ["Receipt", "charge"]
 
 
-def charge(accountant, event, *, recorder=None, budget=None, **facts):
+def charge(accountant, event, *, budget=None, **facts):
     """Charge an event to an accountant, or to nobody; return the Receipt.
 
     Parameters
@@ -38,22 +38,17 @@ def charge(accountant, event, *, recorder=None, budget=None, **facts):
         With None nothing is recorded; of a Prepaid a part is taken.
     event : FitEvent
         Everything that the fit will release, as mechanisms state it: of records.
-    recorder : object, default=None
-        Recorder of an audit: it hears what mechanisms answer. Fits that are charged have none.
     budget : Budget, default=None
         The one that the event was planned by: the event of its persons is charged. None charges
         the event as it is.
     **facts
-        As in `PrivacyAccountant.charge`, which also says what is raised; a TypeError for a recorder
-        of a charged fit beside that.
+        As in `PrivacyAccountant.charge`, which also says what is raised.
     """
     if accountant is None and not isinstance(event, FitEvent):
         raise TypeError(f"a FitEvent is charged, got {event!r}")
     charged = event if budget is None else budget.of_persons(event)
     if accountant is None:
-        return Receipt(event, None, recorder)
-    if recorder is not None:
-        raise TypeError("a fit that is charged is not recorded; audits have no accountant")
+        return Receipt(event, None)
     if not isinstance(accountant, (PrivacyAccountant, Prepaid)):
         raise TypeError(f"accountant must be a PrivacyAccountant or None, got {accountant!r}")
     receipt = accountant.charge(charged, **facts)

@@ -121,27 +121,23 @@ cdef class BatchOracle(IterateOracle):
         if sums == NULL:
             self._noise.failed = True
             return REFUSED
-        if self._tape is not None:
-            with gil:
-                self._release_on_tape(&question, sampled, sums, size)
         for k in range(self._n_outputs * size):
-            unit = question.clip / question.limit
-            if directions == NULL:
-                unit *= self._roots[k % size]
-            if self._tape is not None:
-                self._noisy[k] = (self._noisy[k] + 0.5) * unit
-                continue
-            self._noisy[k] = (<double>(sums[k] + self._noise.gaussian(bits)) + 0.5) * unit
+            self._noisy[k] = <double>(sums[k] + self._noise.gaussian(bits))
+        if self._tape is not None:
+            self._release_on_tape(&question, sampled, sums, size)
         if self._noise.failed:
             return REFUSED
         # 2. what it sees, once all noise was drawn
         for k in range(self._n_outputs * size):
-            mean[k] = self._noisy[k] / normalizer
+            unit = question.clip / question.limit
+            if directions == NULL:
+                unit *= self._roots[k % size]
+            mean[k] = (self._noisy[k] + 0.5) * unit / normalizer
         return RELEASED
 
     cdef void _release_on_tape(self, const Question *question, bint sampled, const int64_t *sums,
-                               Py_ssize_t size) noexcept:
-        """Put the noisy sums into _noisy: what is asked, and what comes out, through a tape."""
+                               Py_ssize_t size) noexcept with gil:
+        """Put what a tape tells into _noisy."""
         cdef Py_ssize_t k, n = self._n_coordinates, of_iterate = self._n_outputs * n
         cdef const double *anchor = question.anchor
         cdef const double *directions = question.directions
@@ -154,7 +150,8 @@ cdef class BatchOracle(IterateOracle):
             exact = np.array([sums[k] for k in range(self._n_outputs * size)], dtype=np.int64)
             asked = MeanGradient(sampled, question.clip, question.limit, iterate, start, along)
             noise = GaussianNoise(paid.bits, paid.noise_multiplier)
-            noisy = self._tape.release(exact, asked, noise)
+            drawn = np.asarray(self._noisy[:len(exact)]).astype(np.int64)
+            noisy = self._tape.release(exact, asked, noise, drawn)
             for k in range(self._n_outputs * size):
                 self._noisy[k] = noisy[k]
         except Exception:  # the tape keeps it

@@ -228,6 +228,10 @@ def present_sensitivity(n_columns, neighboring):
     return math.sqrt({"replace_one": 4, "add_remove": 2}[neighboring] * n_columns) * UP
 
 
+class PresentSums(SumsOfCells):
+    """Sums of what is present, and how many are."""
+
+
 class PresentUnits(ColumnSumUnits):
     """Units of sums of what is present, and of how many are."""
 
@@ -258,7 +262,7 @@ class PresentOracle(SumOracle):
         center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
         # twice the halves
         _, numbers = units_of_cells(lo, hi, center, half_width, 2 * units.units)
-        total, present = self._release(SumsOfCells(lo, hi, (numbers, units.units)))
+        total, present = self._release(PresentSums(lo, hi, (numbers, units.units)))
         # of fewer than the noise nobody knows how few they are
         present = np.maximum(present, 2.0**units.bits)
         return np.clip(center + half_width * np.clip(total / present, -1.0, 1.0), lo, hi)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounting._events import GaussianEvent
-from ..sums._integer_rows import joined, short_transform
+from ..sums._integer_rows import short_transform
 from ._curvature_units import SquareUnits, constant_of_rows, exact_image, integer_transform
 from ._gaussian_sum import CountingOracle, middles
 from ._questions import Answered, GaussianNoise, Gram
@@ -274,8 +274,7 @@ class CurvatureOracle(CountingOracle):
         bits, shift, limit = self._grid
         longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
         sums = self._sums.gradient(coef, longest, float(limit))
-        image = self._image(sums) if sums.ndim == 1 else map(joined, *map(self._image, sums))
-        exact = np.array([value >> shift for value in image], dtype=object)
+        exact = np.array([value >> shift for value in self._image(sums)], dtype=object)
         question = ImageOfGradients(self._transform, self._exponent, coef, float(clip))
         noise = GaussianNoise(bits, units.noise_multiplier)
         noisy = middles(self._source.release(exact, question, noise))

@@ -250,7 +250,7 @@ class CurvatureUnits(SquareUnits):
         z, size = self.noise_multiplier, self.size
         most = min(2.0**24, 2.0**50 / self.n_normalizer)
         if whole_rows:
-            most = min(2.0**40, 2.0**66 / self.n_normalizer)
+            most = min(2.0**38, 2.0**66 / self.n_normalizer)
         total = math.floor(math.log2(z * self.neighbors * most * smallest))
         bits = min(total, _MOST_BITS)
         shift = total - bits
@@ -292,13 +292,13 @@ def integer_transform(root):
 
 
 def exact_image(transform, sums):
-    """The transform times the sums, exactly: a list of int.
+    """The transform times the sums, up to 2^68, exactly: a list of int.
 
     Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
     """
     sign, rest = np.sign(sums), np.abs(sums)
     image = [0] * len(sums)
-    for start in range(0, 60, _LIMB):
+    for start in range(0, 75, _LIMB):
         piece = sign * ((rest >> start) & (2**_LIMB - 1))
         part = transform @ piece.astype(np.float64)
         image = [value + (int(p) << start) for value, p in zip(image, part, strict=True)]

@@ -21,7 +21,7 @@ class SumUnits(Units):
     Parameters
     ----------
     event : FitEvent
-        One GaussianEvent, of one release.
+        One GaussianEvent, of one release; or a NonPrivateEvent, where that may be.
     sensitivity : float
         How far neighbours move the sums, in the euclidean norm, before they are in units.
     slack : float, default=0
@@ -36,9 +36,13 @@ class SumUnits(Units):
 
     what = "sums"
     paid_by = GaussianEvent
+    exact_units = 0  # of a one in a NonPrivateEvent; 0 refuses it
 
     def __init__(self, event, sensitivity, *, slack=0.0, **numbers):
         super().__init__(event, **numbers)
+        if self.noiseless and self.exact_units:
+            self.bits, self.units = None, self.exact_units
+            return
         release = self._only(self.paid_by, self.what)
         if release.count != 1:
             raise ValueError(f"{self.what} are released once, not as {event}")
@@ -62,7 +66,7 @@ class SumUnits(Units):
     @property
     def noise_std(self):
         """Standard deviation of the noise of a sum."""
-        return 2.0**self.bits / self.units
+        return 0.0 if self.noiseless else 2.0**self.bits / self.units
 
 
 class CountingOracle:

@@ -107,7 +107,7 @@ cdef class RecordOracle(Oracle):
     cdef NoiseSource _noise
     cdef const double[::1] _smoothness
     cdef double[::1] _keys, _noisy
-    cdef object _tape, _iterate, _on_tape
+    cdef object _tape, _iterate
 
     def __init__(self, receipt, CoordinateUnits units, Place place, *, Loss loss,
                  bint fit_intercept=True, key=None, bint lazy=False):
@@ -167,18 +167,32 @@ cdef class RecordOracle(Oracle):
                 return False
         return True
 
-    cdef double _noisy_mean(self, const Answer *answer, Py_ssize_t k, Py_ssize_t j,
+    cdef bint _add_noise(self, const Question *question, const Answer *answer,
+                         Py_ssize_t size) noexcept nogil:
+        """Fill _noisy with the sums and their noise, or with what a tape tells; False if it fails.
+
+        There is room for them.
+        """
+        cdef Py_ssize_t k
+        if self._noiseless:
+            for k in range(size):
+                self._noisy[k] = answer.plain[k]
+            return True
+        for k in range(size):
+            self._noisy[k] = <double>(answer.integers[k] + self._noise.gaussian(self._units.bits))
+        if self._tape is not None and not self._noise.failed:
+            self._release_on_tape(question, answer, size)
+        return not self._noise.failed
+
+    cdef double _noisy_mean(self, Py_ssize_t k, Py_ssize_t j,
                             const Question *question) noexcept nogil:
         """The released value of sum k, of coordinate j: (sum + floor(N) + 1/2) units, over n."""
         if self._noiseless:
-            return answer.plain[k] / self._n_normalizer
-        cdef int64_t noisy = answer.integers[k]
-        if self._tape is None:  # else there is noise on it
-            noisy += self._noise.gaussian(self._units.bits)
+            return self._noisy[k] / self._n_normalizer
         cdef double unit = question.clip * sqrt(self._smoothness[j]) / question.limit
-        return (<double>noisy + 0.5) * unit / self._n_normalizer
+        return (self._noisy[k] + 0.5) * unit / self._n_normalizer
 
-    # ---- the same through a test's tape: what is asked, and what comes out ----
+    # ---- what a tape hears: what is asked, and what comes out ----
 
     cdef object _asked(self, const Question *question, Py_ssize_t size):
         block = None if question.block == NULL else tuple([question.block[k] for k in range(size)])
@@ -188,20 +202,19 @@ cdef class RecordOracle(Oracle):
     cdef object _exact(self, const Answer *answer, Py_ssize_t size):
         return np.array([answer.integers[k] for k in range(size)], dtype=np.int64)
 
-    cdef bint _release_on_tape(self, const Question *question, Answer *answer,
+    cdef void _release_on_tape(self, const Question *question, const Answer *answer,
                                Py_ssize_t size) noexcept with gil:
-        """Put the noisy answer in place of the exact one."""
         cdef const int64_t[::1] noisy
+        cdef Py_ssize_t k
         try:
             noise = GaussianNoise(self._units.bits, self._units.noise_multiplier)
-            self._on_tape = self._tape.release(
-                self._exact(answer, size), self._asked(question, size), noise)
-            noisy = self._on_tape
+            drawn = np.array([<int64_t>self._noisy[k] for k in range(size)])
+            noisy = self._tape.release(self._exact(answer, size), self._asked(question, size),
+                                       noise, drawn)
+            for k in range(size):
+                self._noisy[k] = <double>noisy[k]
         except Exception:  # the tape keeps it
             self._noise.failed = True
-            return False
-        answer.integers = &noisy[0]
-        return True
 
     cdef bint _choose_on_tape(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
                               const double *coef, double most, const Question *question,
@@ -214,8 +227,9 @@ cdef class RecordOracle(Oracle):
                                           most)
             choice = GreedyChoices(size, self._units.eta, scores_of,
                                    (type(penalty).__name__, n_penalized, <int>rule, w))
+            drawn = [(chosen[k], directions[k]) for k in range(size)]
             found = self._tape.release(self._exact(answer, self._n_coordinates),
-                                       self._asked(question, self._n_coordinates), choice)
+                                       self._asked(question, self._n_coordinates), choice, drawn)
             for k in range(size):
                 chosen[k], directions[k] = found[k]
         except Exception:
@@ -236,18 +250,12 @@ cdef class RecordOracle(Oracle):
 
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil:
         cdef Answer answer
-        cdef double mean
         if not 0 <= j < self._n_coordinates or not self._spend_gaussian():
             return REFUSED
         cdef Question question = self._units.question(&j, 1, False)
-        if not self._ask(&question, &answer):
+        if not self._ask(&question, &answer) or not self._add_noise(&question, &answer, 1):
             return REFUSED
-        if self._tape is not None and not self._release_on_tape(&question, &answer, 1):
-            return REFUSED
-        mean = self._noisy_mean(&answer, 0, j, &question)
-        if self._noise.failed:
-            return REFUSED
-        partial[0] = mean
+        partial[0] = self._noisy_mean(0, j, &question)
         return RELEASED
 
     cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
@@ -261,29 +269,19 @@ cdef class RecordOracle(Oracle):
             return REFUSED
         cdef Question question = self._units.question(
             block if size < self._n_coordinates else NULL, size, True)
-        if not self._ask(&question, &answer):
-            return REFUSED
-        if self._tape is not None and not self._release_on_tape(&question, &answer, size):
-            return REFUSED
-        for k in range(size):
-            self._noisy[k] = self._noisy_mean(&answer, k, block[k], &question)
-        if self._noise.failed:
+        if not self._ask(&question, &answer) or not self._add_noise(&question, &answer, size):
             return REFUSED
         for k in range(size):  # no solver sees a part of a release
-            gradient[k] = self._noisy[k]
+            gradient[k] = self._noisy_mean(k, block[k], &question)
         return RELEASED
 
     cdef int release_argmax(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
                             const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
                             int *directions) noexcept nogil:
-        cdef Py_ssize_t j, n_chosen = 0
-        cdef int sign, direction
-        cdef double key, least
-        cdef double[2 * DRAWN] noise
-        cdef double[2] scores
         cdef Question question = self._units.question(NULL, self._n_coordinates, False)
         cdef Answer answer
         cdef double most = self._units.most_public_score(size)
+        cdef int status
         if not 1 <= size <= self._n_coordinates:
             return REFUSED
         if not self._noiseless:
@@ -292,19 +290,33 @@ cdef class RecordOracle(Oracle):
             self._selections_left -= size
         if not self._ask(&question, &answer):
             return REFUSED
-        if self._tape is not None:
-            return RELEASED if self._choose_on_tape(
-                penalty, n_penalized, rule, coef, most, &question, &answer, size, chosen,
-                directions) else REFUSED
         if self._lazy is not None and is_worth_it(size):
-            return self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
-                                       chosen, directions)
+            status = self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
+                                         chosen, directions)
+        else:
+            status = self._choose(penalty, n_penalized, rule, coef, most, &answer, size, chosen,
+                                  directions)
+        if status == RELEASED and self._tape is not None and not self._choose_on_tape(
+                penalty, n_penalized, rule, coef, most, &question, &answer, size, chosen,
+                directions):
+            return REFUSED
+        return status
+
+    cdef int _choose(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                     const double *coef, double most, const Answer *answer, Py_ssize_t size,
+                     Py_ssize_t *chosen, int *directions) noexcept nogil:
+        """Choices by a random word for each move."""
+        cdef Py_ssize_t j, n_chosen = 0
+        cdef int sign, direction
+        cdef double key, least
+        cdef double[2 * DRAWN] noise
+        cdef double[2] scores
         for j in range(self._n_coordinates):
             if j % DRAWN == 0 and not self._noiseless:
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
             if not self._score(penalty, j % self._width < n_penalized, rule, coef[j], most, j,
-                               _total(&answer, j), scores):
+                               _total(answer, j), scores):
                 return REFUSED
             least = INFINITY
             for sign in range(-1, 2, 2):

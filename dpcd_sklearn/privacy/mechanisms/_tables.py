@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ...losses import SquaredLoss
-from ..accounting._events import CoveredEvent, GaussianEvent, NonPrivateEvent, SelectionEvent
+from ..accounting._events import CoveredEvent, GaussianEvent, SelectionEvent
 from ..sums._score_of_columns import ONE
 from ._curvature_units import SquareUnits
 from ._gaussian_sum import UP, SumOracle, SumUnits
@@ -89,17 +89,16 @@ class PartitionUnits(SumUnits):
 
     what = "categories"
     paid_by = CoveredEvent
+    exact_units, least = 1, 0
 
-    def __init__(self, event, *, n_columns, n_samples, n_normalizer):
+    def __init__(self, event, *, n_columns, **numbers):
         self.n_columns = n_columns
-        if event.releases == (NonPrivateEvent(),):
-            Units.__init__(self, event, n_samples=n_samples, n_normalizer=n_normalizer)
-            self.bits, self.units, self.least = None, 1, 0
-            return
         if n_columns < 1:
             raise ValueError(f"categories are of one column at least, got {n_columns}")
         sensitivity = partition_sensitivity(n_columns, event.neighboring)
-        super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
+        super().__init__(event, sensitivity, **numbers)
+        if self.noiseless:
+            return
         # a count of one, with noise, is at least this with a probability of spare / n_columns
         spare = event.releases[0].spare
         if not (1e-300 < spare / n_columns and spare <= 1):
@@ -163,22 +162,13 @@ class TargetUnits(SumUnits):
     """Units of sums of the target, or of a NonPrivateEvent; `n_classes` is 0 for numbers."""
 
     what = "sums of the target"
+    exact_units = 2**20
 
-    def __init__(self, event, *, n_columns, n_classes, n_samples, n_normalizer):
+    def __init__(self, event, *, n_columns, n_classes, **numbers):
         if n_columns < 1:
             raise ValueError(f"{self.what} are of one column at least, got {n_columns}")
-        sizes = {"n_samples": n_samples, "n_normalizer": n_normalizer}
-        Units.__init__(self, event, width=n_columns, **sizes)
-        if self.noiseless:
-            self.bits, self.units = None, 2**20
-            return
         sensitivity = target_sensitivity(n_columns, n_classes, event.neighboring)
-        super().__init__(event, sensitivity, width=n_columns, **sizes)
-
-    @property
-    def noise_std(self):
-        """Standard deviation of the noise of a sum."""
-        return 0.0 if self.noiseless else super().noise_std
+        super().__init__(event, sensitivity, width=n_columns, **numbers)
 
 
 class TargetOracle(SumOracle):

@@ -3,11 +3,11 @@
 (a) A record's gradient there is its derivative times the image of its row. The norm of that is
     bounded from above once, and gradients are clipped by it and summed in the coordinates that they
     are in. The sums are integers, so their image is exact too. No record's image is kept.
-(b) *Rows of 16 bits.* Where the geometry is near enough to one of 16 bits, rows become whole
-    numbers of 16 bits, in units of their own length: once, and it is those that are clipped and
-    summed. Margins and sums are exact then, whatever their order. They are kept where memory is
-    enough, a quarter of what the records take in doubles; if not, or if records are sparse, they
-    are made again in each pass.
+(b) *Whole rows.* Where the geometry is near enough to one of 16 bits, rows become whole numbers of
+    16 bits, in units of their own length: once, and a record adds a whole multiple of its row. All
+    products are of 16 bits, those of iterates and of large multiples in two limbs: sums of 32 bits
+    are exact, whatever their order. Rows are kept where memory is enough, a quarter of what the
+    records take in doubles; if not, or if records are sparse, they are made again in each pass.
 (c) *Other geometries* read the records as they are, in the fixed order of ``_gradient_sums``.
 """
 
@@ -20,14 +20,11 @@ from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums, Room
-from ._integer_rows import ROW_UNITS, limbs, longest_row, split, whole_weights
+from ._integer_rows import ROW_UNITS, limbs, longest_row
 from ._kernels cimport (
-    DPCD_MOST_PAIRS,
     KERNELS,
     dpcd_pairs_apart,
     dpcd_paying_threads,
-    dpcd_tile,
-    dpcd_tile_of,
 )
 from ._records cimport Records
 from ._sums cimport Question, question_of
@@ -38,20 +35,62 @@ cdef double LONGER = 1 + 2.0**-29
 cdef double MAGIC = 6755399441055744.0
 # A longer row counts as it: its derivative is cut, or next to nothing.
 cdef double LONGEST = 1e150
-# Rows that are read as doubles at a time: what the first cache holds; of many columns, no crumbs.
-cdef Py_ssize_t SHORT_CELLS = 4096, LEAST_SHORT_ROWS = 8
-# The norm of a whole row, of which so many multiples are a clip that their rounding is little; and
-# cells of a tile of them, which the second cache holds.
+# Cells of a tile of whole rows, and the least rows of one: what the first cache holds, no crumbs.
+cdef Py_ssize_t WHOLE_CELLS = 2**14, LEAST_WHOLE_ROWS = 32
+# The norm of a whole row, of which so many multiples are a clip that their rounding is little.
 cdef double LONGEST_ROW = 2.0**14 - 1
 # So many units a record has at most: sums of 2 DPCD_MOST_PAIRS of them have 32 bits.
 cdef double MOST_UNITS = 2.0**26
-cdef Py_ssize_t WHOLE_CELLS = 2**16
-# So many rows, of 2^40 units each at most, are added up exactly in doubles.
-cdef Py_ssize_t EXACT_ROWS = 4096
-cdef enum:
-    COARSE = 24
+# In a geometry a row counts this often at most, in multiples of the first limb and what is left: as
+# many of both as sums of so many rows have 32 bits.
+cdef double MOST_TIMES = 2.0**23, FIRST_LIMB = 2.0**12
 # Bytes of rows that are kept; public, as the number of records is.
 cdef Py_ssize_t MOST_KEPT = 2**30
+
+
+cdef void _join(Py_ssize_t n, const int32_t *products, double of_first, double unit,
+                const double *lengths, double *margins) noexcept nogil:
+    """Margins from products with the two limbs of an iterate."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        margins[i] = unit * lengths[i] * (products[i] * of_first + products[n + i])
+
+
+cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, double per_clip,
+                     const double *rooms, double limit, double *r) noexcept nogil:
+    """r[k, i] = rint(r[k, i] length per clip), cut such that the vector over k has its room.
+
+    Derivatives are within 1e90: no product overflows before it is cut.
+    """
+    cdef Py_ssize_t i, k
+    cdef double norm, scale, most, half = 0.5 * sqrt(<double>n_outputs)  # what rounding may add
+    for i in range(n):
+        most = limit * rooms[i]
+        most = (most if most < MOST_TIMES else MOST_TIMES) - half
+        most = most if most > 0.0 else 0.0
+        scale = lengths[i] * per_clip
+        scale = scale if scale < LONGEST else LONGEST
+        if n_outputs == 1:
+            norm = r[i] * scale
+            norm = norm if norm < most else most
+            norm = norm if norm > -most else -most
+            r[i] = (norm + MAGIC) - MAGIC
+            continue
+        norm = 0.0
+        for k in range(n_outputs):
+            norm += r[k * n + i] * r[k * n + i]
+        norm = sqrt(norm) * scale
+        scale *= most / norm if norm > most else 1.0
+        for k in range(n_outputs):
+            r[k * n + i] = (r[k * n + i] * scale + MAGIC) - MAGIC
+
+
+cdef void _split(Py_ssize_t n, const double *multiples, double unit, double *out) noexcept nogil:
+    """Multiples of the unit, and what is left of each."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = (multiples[i] * (1.0 / unit) + MAGIC) - MAGIC
+        out[n + i] = multiples[i] - unit * out[i]
 
 
 cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
@@ -69,16 +108,16 @@ cdef class GeometrySums(CurvatureSums):
     cdef double[::1] _square_norms
     cdef double _smallest
     cdef bint _is_measured
-    # rows of 16 bits: as they are kept; the geometry, and units of its rows; those of a row and of
-    # its columns; of every record, its length over its units, and how often it may count
-    cdef Py_ssize_t _apart
-    cdef int16_t[:, ::1] _short
+    # whole rows: as they are kept; the geometry, and units of its rows; those of a row and of its
+    # columns; of every record, its length over its units, and how often it may count
+    cdef Py_ssize_t _apart, _n_limbs
+    cdef int16_t[:, ::1] _whole
     cdef int32_t[:, ::1] _pairs
     cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
     cdef double _row_units, _slack
-    # an iterate: integers, their unit, and units of a gradient in its clip
-    cdef double[:, ::1] _whole
-    cdef double _unit, _per_clip
+    # an iterate: its limbs, their units, and units of a gradient in its clip
+    cdef int16_t[:, ::1] _limbs
+    cdef double _unit, _of_first, _per_clip, _most
 
     def measure(self, transform, double largest, double smallest, narrow=None):
         """Bound the norms of all rows' images, for gradients that are clipped by them.
@@ -100,8 +139,7 @@ cdef class GeometrySums(CurvatureSums):
             self._pairs, self._of_rows, of_columns, self._row_units, self._slack = narrow
             self._of_columns = of_columns * np.asarray(self._per_unit)
             self._squares = np.square(self._of_columns)
-            self._apart = (self.n_coordinates + 7) // 8 * 8
-            self._measure_short()
+            self._measure_whole(2)
         self._is_measured = True
 
     cdef int _measure_images(self, transform, double largest) except -1:
@@ -125,39 +163,42 @@ cdef class GeometrySums(CurvatureSums):
             i0 += m
         return 0
 
-    cdef int _measure_short(self) except -1:
-        """Bounds of images of rows of 16 bits, which are kept where memory is enough."""
+    cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
+        """Make whole rows and bound their images; they are kept where memory is enough."""
+        self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
         cdef bint kept = not self.records.is_sparse and 2 * self.n * self._apart <= MOST_KEPT
         try:
-            self._short = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+            self._whole = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
         except MemoryError:  # whether there is room is up to the machine, and shows in no sum
-            self._short = np.empty((0, self._apart), dtype=np.int16)
-        self._lengths, self._rooms = np.empty(self.n), np.empty(self.n)
+            self._whole = np.empty((0, self._apart), dtype=np.int16)
+        self._lengths, self._rooms = np.empty(self.n), np.ones(self.n)
         return self._over_tiles(_measure_rows, 0)
 
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
-        cdef Py_ssize_t i, m, in_pairs = dpcd_pairs_apart(self.n_coordinates)
-        cdef Bench bench = self._bench(in_pairs, 4 * in_pairs)
+        cdef Py_ssize_t i, m, apart = self._apart
+        cdef double image
+        cdef Bench bench = self._bench(apart, 4 * apart)
         while bench.norms != NULL and i0 < stop:
-            m = self._read(&bench, i0, stop, &self._squares[0])
-            self._rows_of_units(&bench, m, self._row_units, &self._of_columns[0], bench.parts)
-            if self._pairs.shape[0]:
-                KERNELS.image_norms(bench.rows, m, self.n_coordinates, in_pairs,
-                                    &self._pairs[0, 0], &self._of_rows[0], bench.room, bench.norms)
+            m = self._make_rows(&bench, i0, stop)
             for i in range(m):
-                self._rooms[i0 + i] = self._room(sqrt(bench.norms[i]) if self._pairs.shape[0]
-                                                 else 0.0)
                 self._lengths[i0 + i] = bench.parts[i] / self._row_units
-            if self._short.shape[0]:
-                KERNELS.narrow(bench.rows, m, in_pairs, self._apart, &self._short[i0, 0])
+            if self._pairs.shape[0]:
+                KERNELS.image_norms(bench.rows, m, self.n_coordinates, apart, &self._pairs[0, 0],
+                                    &self._of_rows[0], bench.room, bench.norms)
+                for i in range(m):
+                    image = (sqrt(bench.norms[i]) + self._slack) * LONGER
+                    self._rooms[i0 + i] = self._smallest / max(image, self._smallest)
+            if self._whole.shape[0]:
+                KERNELS.narrow(bench.rows, m, apart, apart, &self._whole[i0, 0])
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
 
-    cdef double _room(self, double image) noexcept nogil:
-        """The largest multiple of a row, over that of one whose image is as short as can be."""
-        cdef double longest = (image + self._slack) * LONGER
-        return self._smallest / longest if longest > self._smallest else 1.0
+    cdef Py_ssize_t _make_rows(self, Bench *bench, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+        """Whole rows of a tile, as doubles; returns how many."""
+        cdef Py_ssize_t m = self._read(bench, i, stop, &self._squares[0])
+        self._rows_of_units(bench, m, self._row_units, &self._of_columns[0], bench.parts)
+        return m
 
     def gradient(self, coef, double clip, double limit):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
@@ -168,8 +209,8 @@ cdef class GeometrySums(CurvatureSums):
 
         Returns
         -------
-        ndarray of shape (n_outputs * n_coordinates,), int64 (float64 for plain sums, in the units
-        of X); of rows of 16 bits (2, n_outputs * n_coordinates), to be `joined`
+        ndarray of shape (n_outputs * n_coordinates,), int64; of whole rows int, which may have more
+        bits; float64 for plain sums, in the units of X
         """
         cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
@@ -188,7 +229,7 @@ cdef class GeometrySums(CurvatureSums):
         if not self._is_measured:
             raise RuntimeError("gradients are clipped in a geometry: measure the rows first")
         if self._apart:
-            return self._short_gradient(w, &question)
+            return self._whole_gradient(w, &question)
         question.square_norms = &self._square_norms[0]
         with nogil:
             integers = self.integers(&question)
@@ -196,162 +237,118 @@ cdef class GeometrySums(CurvatureSums):
             raise MemoryError
         return np.array(<const int64_t[:size]>integers)
 
-    # ---- rows of 16 bits ----
+    # ---- whole rows ----
 
-    cdef object _short_gradient(self, const double[::1] coef, const Question *question):
+    cdef object _whole_gradient(self, const double[::1] coef, const Question *question):
         """The integers of `gradient`: a record adds whole multiples of its whole row."""
-        cdef Py_ssize_t start = 0, stop, n_threads, size = 2 * self.n_outputs * self._apart
-        cdef Py_ssize_t at_once = max(1, SLAB // self._apart)
-        cdef bint enough = True
+        cdef Py_ssize_t start = 0, stop, n_threads, at_once = max(1, SLAB // self._apart)
+        cdef bint enough
         cdef Interrupts interrupts = Interrupts()
-        columns = np.asarray(self._of_columns)
-        self._whole, self._unit = whole_weights(
-            np.reshape(coef, (self.n_outputs, -1)), columns, self._apart)
-        self._per_clip = question.limit / (question.clip * self._root_curvature)
-        if not self._has_room(size, True, False):
-            raise MemoryError
-        for k in range(size):
-            self._totals[k] = 0.0
+        total = np.zeros(self._size_whole(), dtype=np.int64)
         n_threads = dpcd_paying_threads(self.records.n_threads, self.n * self._apart)
-        while start < self.n and enough:
+        while start < self.n:
             interrupts.look()
             stop = min(start + n_threads * at_once, self.n)
+            enough = self._begin(coef, question, question.limit)
             with nogil:
-                enough = self._add_in_threads(question, start, stop, n_threads, size)
+                enough = enough and self._add_in_threads(question, start, stop, n_threads,
+                                                         self._size_whole())
+            if not enough:
+                raise MemoryError
+            total += np.asarray(self._totals)[:len(total)].astype(np.int64)
             start = stop
-        if not enough:
-            raise MemoryError
-        coarse, fine = np.asarray(self._totals)[:size].reshape(2, self.n_outputs, -1)
+        total = total.reshape(2, self.n_outputs, -1)[:, :, :self.n_coordinates].astype(object)
         # in units of the columns, of which the largest are one
-        units = np.asarray(self._per_unit) / columns
-        totals = [
-            ((int(much) << COARSE) + int(rest)) * int(unit)
-            for k in range(self.n_outputs)
-            for much, rest, unit in zip(coarse[k], fine[k], units)
-        ]
-        return np.array([split(total) for total in totals], dtype=np.int64).T
+        units = np.divide(self._per_unit, self._of_columns).astype(np.int64)
+        return ((total[0] * int(FIRST_LIMB) + total[1]) * units).ravel()
+
+    cdef Py_ssize_t _size_whole(self) noexcept nogil:
+        return self._n_limbs * self.n_outputs * self._apart
+
+    cdef bint _begin(self, const double[::1] coef, const Question *question,
+                     double most) noexcept nogil:
+        """Begin a sum of multiples of rows at an iterate; False when out of memory.
+
+        `most`: how often a row may count that has all the room.
+        """
+        cdef Py_ssize_t k
+        with gil:
+            try:
+                self._limbs, self._unit, self._of_first = limbs(
+                    np.reshape(coef, (self.n_outputs, -1)), self._of_columns, self._apart)
+            except MemoryError:
+                return False
+        if not self._has_room(self._size_whole(), True, True):
+            return False
+        self._per_clip, self._most = question.limit / (question.clip * self._root_curvature), most
+        for k in range(self._size_whole()):
+            self._totals[k] = 0.0
+        return True
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:
         if self._apart == 0 or question.limit == 0:
             return CurvatureSums._add_rows(self, question, i, stop, sums)
-        return self._add_short(question, i, stop, sums)
+        return self._add_multiples(i, stop, sums)
 
-    cdef bint _add_short(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
-                         double *sums) noexcept nogil:
-        """sums += contributions of rows i, ..., stop - 1, which are kept or made again.
-
-        Sums of some are exact in doubles, those of all in two: multiples of 2^COARSE, and the rest.
-        """
-        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, j, k, n_rows
-        cdef Py_ssize_t at_once = max(LEAST_SHORT_ROWS, SHORT_CELLS // apart // 8 * 8)
-        cdef double *room = <double *>calloc(at_once * (apart + 2 * K) + K * apart, sizeof(double))
-        cdef double *margins = room + at_once * apart
-        cdef double *r = margins + at_once * K
-        cdef double *some = r + at_once * K
-        cdef Py_ssize_t since = 0
-        cdef double coarse
+    cdef bint _add_multiples(self, Py_ssize_t i, Py_ssize_t stop, double *sums) noexcept nogil:
+        """sums += limbs of contributions of rows i, ..., stop - 1, which are kept or made again."""
+        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, k, n_rows
+        cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
+        cdef bint kept = self._whole.shape[0] > 0
+        cdef Bench bench = self._bench(0 if kept else apart, 0)
+        # margins, then multiples in two limbs; derivatives; products of limbs of the iterate; rows
+        cdef double *times = <double *>calloc(at_once * (4 * K + apart // 4), sizeof(double))
+        cdef double *r = times + 2 * at_once * K
+        cdef int32_t *products = <int32_t *>(r + at_once * K)
+        cdef int16_t *made = <int16_t *>(products + 2 * at_once * K)
+        cdef const int16_t *rows = made
         cdef const double *weights = NULL
-        cdef const double *tile
-        cdef dpcd_tile doubles
-        cdef bint kept = self._short.shape[0] > 0
-        cdef Bench bench
-        bench.norms, bench.rows = NULL, room
-        if not kept and room != NULL:
-            bench = self._bench(apart, 0)
-        if room == NULL or not (kept or bench.norms != NULL):
-            free(room)
-            return False
-        while i < stop:
-            n_rows, k, tile = min(at_once, stop - i), 0, bench.rows
-            # 1. margins: products of integers, exact in any order
-            if not kept:
-                self._read(&bench, i, i + n_rows, &self._squares[0])
-                self._rows_of_units(&bench, n_rows, self._row_units, &self._of_columns[0],
-                                    bench.parts)
+        cdef bint enough = times != NULL and bench.norms != NULL
+        while enough and i < stop:
+            n_rows = min(at_once, stop - i)
+            # 1. rows, and their margins
+            if kept:
+                rows = &self._whole[i, 0]
             else:
-                KERNELS.short_dot(&self._short[i, 0], n_rows, apart, &self._whole[0, 0], room,
-                                  margins)
-                k = 1
-            while k < K:
-                for j in range(n_rows):
-                    margins[k * n_rows + j] = 0.0
-                doubles = dpcd_tile_of(tile, apart, n_rows, apart, True)
-                KERNELS.rows_dot(&doubles, &self._whole[k, 0], False, 0, margins + k * n_rows)
-                k += 1
+                self._make_rows(&bench, i, i + n_rows)
+                KERNELS.narrow(bench.rows, n_rows, apart, apart, made)
+            KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
             for k in range(K):
-                for j in range(n_rows):
-                    margins[k * n_rows + j] *= self._unit * self._lengths[i + j]
+                _join(n_rows, products + 2 * k * n_rows, self._of_first, self._unit,
+                      &self._lengths[i], times + k * n_rows)
             # 2. derivatives, and how many times a row counts
-            self.loss.derivatives(n_rows, K, margins, self.records.y + i, r)
+            self.loss.derivatives(n_rows, K, times, self.records.y + i, r)
             if self.records.weights != NULL:
                 weights = self.records.weights + i
             for k in range(K):
                 KERNELS.weigh(n_rows, weights, r + k * n_rows)
-            self._multiples(i, n_rows, question.limit, r)
+            _multiples(n_rows, K, &self._lengths[i], self._per_clip, &self._rooms[i], self._most, r)
+            _split(n_rows * K, r, FIRST_LIMB if self._n_limbs == 2 else 1.0, times)
             # 3. sums of integers, exact in any order
-            for k in range(K):
-                KERNELS.short_sums(tile, n_rows, apart, r + k * n_rows, some + k * apart)
-            i, since = i + n_rows, since + n_rows
-            if since + at_once > EXACT_ROWS or i == stop:
-                since = 0
-                for k in range(K * apart):
-                    coarse = (some[k] * (1.0 / (1 << COARSE)) + MAGIC) - MAGIC
-                    sums[k] += coarse
-                    sums[K * apart + k] += some[k] - coarse * (1 << COARSE)
-                    some[k] = 0.0
+            KERNELS.whole_sums(rows, n_rows, apart, times, self._n_limbs * K, sums)
+            i += n_rows
         free(bench.norms)
-        free(room)
-        return True
-
-    cdef void _multiples(self, Py_ssize_t i0, Py_ssize_t n_rows, double limit,
-                         double *r) noexcept nogil:
-        """r[k, i] = rint(r[k, i] length per clip), cut such that the vector over k has its room.
-
-        Derivatives are within 1e90: no product overflows before it is cut.
-        """
-        cdef Py_ssize_t i, k, K = self.n_outputs
-        cdef double norm, scale, most, half = 0.5 * sqrt(<double>K)  # what rounding may add
-        for i in range(n_rows):
-            most = limit * self._rooms[i0 + i] - half
-            most = most if most > 0.0 else 0.0
-            scale = self._lengths[i0 + i] * self._per_clip
-            scale = scale if scale < LONGEST else LONGEST
-            if K == 1:
-                norm = r[i] * scale
-                norm = norm if norm < most else most
-                norm = norm if norm > -most else -most
-                r[i] = (norm + MAGIC) - MAGIC
-                continue
-            norm = 0.0
-            for k in range(K):
-                norm += r[k * n_rows + i] * r[k * n_rows + i]
-            norm = sqrt(norm) * scale
-            scale *= most / norm if norm > most else 1.0
-            for k in range(K):
-                r[k * n_rows + i] = (r[k * n_rows + i] * scale + MAGIC) - MAGIC
+        free(times)
+        return enough
 
 
 cdef class WholeRows(GeometrySums):
     """Sums of gradients at an iterate that moves, clipped by their norm: all coordinates at once.
 
-    A record adds a whole multiple of its row of 16 bits, and all products are of 16 bits too, those
-    of an iterate in two limbs. Parameters are as of CurvatureSums.
+    Every row has the same room; parameters are as of CurvatureSums.
     """
 
     cdef double[::1] _coef
-    cdef int16_t[:, ::1] _limbs
-    cdef double _of_first, _most
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
         self._coef = np.zeros(n_outputs * self.n_coordinates)
-        self._apart = dpcd_pairs_apart(self.n_coordinates)
         self._pairs = np.empty((0, 0), dtype=np.int32)
         self._of_columns, self._squares = self._per_unit, self._per_square
         self._row_units = longest_row(self.n_coordinates, LONGEST_ROW)
-        self._measure_short()
+        self._measure_whole(1)
 
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
@@ -362,73 +359,13 @@ cdef class WholeRows(GeometrySums):
 
     cdef const int64_t *integers(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t j, k, apart = self._apart, d = self.n_coordinates
-        cdef Py_ssize_t size = self.n_outputs * apart
         if question.block != NULL or not (question.joint and 0 < question.limit <= MOST_UNITS):
             return NULL
-        if not (self._fix_iterate() and self._has_room(size, True, True)):
-            return NULL
-        self._per_clip = question.limit / (question.clip * self._root_curvature)
-        self._most = floor(question.limit / LONGEST_ROW)
-        for k in range(size):
-            self._totals[k] = 0.0
-        if not self._add_in_threads(question, 0, self.n, dpcd_paying_threads(
-                self.records.n_threads, self.n * apart), size):
+        if not (self._begin(self._coef, question, floor(question.limit / LONGEST_ROW))
+                and self._add_in_threads(question, 0, self.n, dpcd_paying_threads(
+                    self.records.n_threads, self.n * apart), self._size_whole())):
             return NULL
         for k in range(self.n_outputs):
             for j in range(d):
                 self._integers[k * d + j] = <int64_t>self._totals[k * apart + j]
         return &self._integers[0]
-
-    cdef bint _fix_iterate(self) noexcept with gil:
-        """Make the limbs of the iterate; False when out of memory."""
-        try:
-            coef = np.reshape(self._coef, (self.n_outputs, -1))
-            self._limbs, self._unit, self._of_first = limbs(
-                coef, np.asarray(self._per_unit), self._apart)
-        except MemoryError:
-            return False
-        return True
-
-    cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
-                        double *sums) noexcept nogil:
-        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, j, k, n_rows
-        cdef Py_ssize_t at_once = min(max(LEAST_SHORT_ROWS, WHOLE_CELLS // apart // 8 * 8),
-                                      2 * DPCD_MOST_PAIRS)
-        cdef bint kept = self._short.shape[0] > 0
-        cdef Bench bench = self._bench(apart if not kept else 0, 0)
-        cdef double *room = <double *>calloc(at_once * (4 * K + apart // 4), sizeof(double))
-        cdef double *r = room + at_once * K
-        cdef int32_t *products = <int32_t *>(r + at_once * K)
-        cdef int16_t *made = <int16_t *>(products + at_once * 4 * K)
-        cdef const int16_t *rows = made
-        cdef const double *weights = NULL
-        cdef bint enough = room != NULL and bench.norms != NULL
-        while enough and i < stop:
-            n_rows = min(at_once, stop - i)
-            # 1. rows, and their products with the limbs
-            if kept:
-                rows = &self._short[i, 0]
-            else:
-                self._read(&bench, i, i + n_rows, &self._squares[0])
-                self._rows_of_units(&bench, n_rows, self._row_units, &self._of_columns[0],
-                                    bench.parts)
-                KERNELS.narrow(bench.rows, n_rows, apart, apart, made)
-            KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
-            for k in range(K):
-                for j in range(n_rows):
-                    room[k * n_rows + j] = self._unit * self._lengths[i + j] * (
-                        products[2 * k * n_rows + j] * self._of_first
-                        + products[(2 * k + 1) * n_rows + j])
-            # 2. derivatives, and how many times a row counts
-            self.loss.derivatives(n_rows, K, room, self.records.y + i, r)
-            if self.records.weights != NULL:
-                weights = self.records.weights + i
-            for k in range(K):
-                KERNELS.weigh(n_rows, weights, r + k * n_rows)
-            self._multiples(i, n_rows, self._most, r)
-            # 3. sums of integers, exact in any order
-            KERNELS.whole_sums(rows, n_rows, apart, r, K, sums)
-            i += n_rows
-        free(bench.norms)
-        free(room)
-        return enough

@@ -14,25 +14,11 @@ _EXACT = 2.0**53
 # Whole numbers of 16 bits, and sums of their products, which have 32. A row of a geometry has so
 # many units that its product with a row of records is such a sum.
 _SHORT, _PAIRED_SUM, _SHORT_ROW = 2**15 - 1, 2**31 - 1, 65_000.0
-# Columns count 2^-30 at the least, and the absolute values of an iterate add up to about 2^37.
-_WIDEST, _WHOLE_BITS = 30, 37
-_HIGH = 32
+# Columns count 2^-30 at the least.
+_WIDEST = 30
 _BLOCK = 16  # of columns; DPCD_PAIRS_BLOCK of the kernels
 # By how much of a typical row's image its bound may be longer for a geometry of 16 bits.
 _SHORT_LOSS = 0.02
-
-
-def split(total):
-    """A sum as a multiple of 2^32, rounded down, and the rest: both in 64 bits, and add up so.
-
-    The most records of all, 2^28 however few are public, may add up to 2^68.
-    """
-    return total >> _HIGH, total & ((1 << _HIGH) - 1)
-
-
-def joined(high, low):
-    """The integer that was split, or the sum of several."""
-    return (high << _HIGH) + low
 
 
 def most_of_transform(n_coordinates):
@@ -121,8 +107,8 @@ def short_transform(transform):
 
 
 @np.errstate(all="ignore")
-def whole_weights(coef, of_columns, apart):
-    """An iterate as integers whose products with rows of 16 bits are exact in doubles.
+def limbs(coef, of_columns, apart):
+    """An iterate in two numbers of 16 bits: their products with rows add up to less than 2^31.
 
     Parameters
     ----------
@@ -130,28 +116,6 @@ def whole_weights(coef, of_columns, apart):
     of_columns : ndarray of shape (n_coordinates,)
         Units of the columns of rows.
     apart : int
-
-    Returns
-    -------
-    whole : ndarray of shape (n_outputs, apart)
-    unit : float
-        NaN, and zeros for integers, where the iterate is not finite.
-    """
-    whole = np.zeros((len(coef), apart))
-    weights = coef / of_columns
-    sizes = np.abs(weights).sum(axis=1)
-    if not np.isfinite(sizes).all():
-        return whole, math.nan
-    exponent = math.frexp(sizes.max())[1] - _WHOLE_BITS
-    whole[:, : coef.shape[1]] = np.rint(np.ldexp(weights, -exponent))
-    return whole, math.ldexp(1.0, exponent)
-
-
-@np.errstate(all="ignore")
-def limbs(coef, of_columns, apart):
-    """An iterate in two numbers of 16 bits: their products with rows add up to less than 2^31.
-
-    Parameters are as of `whole_weights`.
 
     Returns
     -------

@@ -103,19 +103,12 @@ typedef struct {
     /* The first columns of rows of whole numbers, `apart` from each other, in 16 bits. */
     void (*narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart, ptrdiff_t n_columns,
                    int16_t *out);
-    /* Such rows as doubles, with room for a multiple of four, and out[i] = sum_k v[k] rows[i, k];
-     * of whole numbers whose sums are exact in any order, as below. */
-    void (*short_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const double *v,
-                      double *tile, double *out);
-    /* sums[k] += sum_i r[i] tile[i, k]. */
-    void (*short_sums)(const double *tile, ptrdiff_t n_rows, ptrdiff_t apart, const double *r,
-                       double *sums);
     /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
      * norms multiply to less than 2^31. */
     void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const int16_t *v,
                       ptrdiff_t n_vectors, int32_t *out);
-    /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: of up to twice
-     * DPCD_MOST_PAIRS rows, whose products add up to less than 2^31. */
+    /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: products of any
+     * 2 DPCD_MOST_PAIRS rows add up to less than 2^31. */
     void (*whole_sums)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const double *r,
                        ptrdiff_t n_outputs, double *sums);
 } dpcd_kernels;

@@ -55,10 +55,6 @@ cdef extern from "_kernels.h":
                             int32_t *room, double *out) noexcept nogil
         void (*narrow)(const double *rows, Py_ssize_t n_rows, Py_ssize_t apart,
                        Py_ssize_t n_columns, int16_t *out) noexcept nogil
-        void (*short_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
-                          const double *v, double *tile, double *out) noexcept nogil
-        void (*short_sums)(const double *tile, Py_ssize_t n_rows, Py_ssize_t apart,
-                           const double *r, double *sums) noexcept nogil
         void (*whole_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
                           const int16_t *v, Py_ssize_t n_vectors, int32_t *out) noexcept nogil
         void (*whole_sums)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,

@@ -403,8 +403,6 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_add_products),
     DPCD_NAME(dpcd_image_norms),
     DPCD_NAME(dpcd_narrow),
-    DPCD_NAME(dpcd_short_dot),
-    DPCD_NAME(dpcd_short_sums),
     DPCD_NAME(dpcd_whole_dot),
     DPCD_NAME(dpcd_whole_sums),
 };

@@ -126,73 +126,6 @@ static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, pt
     }
 }
 
-/* Numbers of 16 bits as doubles. */
-DPCD_INLINE DPCD_VECTOR DPCD_NAME(dpcd_widened)(const int16_t *x)
-{
-#if DPCD_WIDTH == 4
-    return _mm256_cvtepi32_pd(_mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)x)));
-#elif DPCD_WIDTH == 2
-    int32_t two;
-    __m128i a;
-    memcpy(&two, x, sizeof two);
-    a = _mm_cvtsi32_si128(two);
-    return _mm_cvtepi32_pd(_mm_srai_epi32(_mm_unpacklo_epi16(a, a), 16));
-#else
-    return (double)*x;
-#endif
-}
-
-static void DPCD_NAME(dpcd_short_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                      ptrdiff_t apart, const double *restrict v,
-                                      double *restrict tile, double *restrict out)
-{
-    ptrdiff_t i, k, l;
-    int q;
-    for (i = 0; i < n_rows; i += 4) {
-        const int16_t *x[4];
-        DPCD_VECTOR sums[4];
-        for (q = 0; q < 4; q++) {
-            x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
-            sums[q] = DPCD_FILL(0.0);
-            for (k = 0; k < apart; k += 32) /* the tile after the next one */
-                DPCD_PREFETCH(rows + (i + q + 2 * n_rows) * apart + k);
-        }
-        for (k = 0; k < apart; k += DPCD_WIDTH) {
-            const DPCD_VECTOR vk = DPCD_READ(v, k, 0);
-            for (q = 0; q < 4; q++) {
-                const DPCD_VECTOR a = DPCD_NAME(dpcd_widened)(x[q] + k);
-                memcpy(tile + (i + q) * apart + k, &a, sizeof a);
-                sums[q] += vk * a;
-            }
-        }
-        for (q = 0; q < 4 && i + q < n_rows; q++) {
-            double lanes[DPCD_WIDTH];
-            memcpy(lanes, &sums[q], sizeof lanes);
-            out[i + q] = 0.0;
-            for (l = 0; l < DPCD_WIDTH; l++) out[i + q] += lanes[l];
-        }
-    }
-}
-
-static void DPCD_NAME(dpcd_short_sums)(const double *restrict tile, ptrdiff_t n_rows,
-                                       ptrdiff_t apart, const double *restrict r,
-                                       double *restrict sums)
-{
-    ptrdiff_t i, k;
-    for (i = 0; i + 4 <= n_rows; i += 4) {
-        const double *x = tile + i * apart;
-        for (k = 0; k < apart; k += DPCD_WIDTH) {
-            DPCD_VECTOR sum = DPCD_READ(sums, k, 0);
-            sum += (DPCD_READ(x, k, 0) * r[i] + DPCD_READ(x, k + apart, 0) * r[i + 1]) +
-                   (DPCD_READ(x, k + 2 * apart, 0) * r[i + 2] +
-                    DPCD_READ(x, k + 3 * apart, 0) * r[i + 3]);
-            memcpy(sums + k, &sum, sizeof sum);
-        }
-    }
-    for (; i < n_rows; i++)
-        for (k = 0; k < apart; k++) sums[k] += r[i] * tile[i * apart + k];
-}
-
 /* Cells of two rows, one below the other, as pairs. */
 DPCD_INLINE void DPCD_NAME(dpcd_pair_loaded)(const int16_t *x, const int16_t *y, DPCD_PAIRS *first,
                                              DPCD_PAIRS *second)
@@ -228,16 +161,37 @@ DPCD_INLINE void DPCD_NAME(dpcd_add_paired)(DPCD_PAIRS first, DPCD_PAIRS second,
     for (l = 0; l < 2 * SIZE; l++) sums[l] += found[l];
 }
 
+/* out[q] = the sum of the lanes of a[q]. */
+DPCD_INLINE void DPCD_NAME(dpcd_join_pairs)(const DPCD_PAIRS a[4], int32_t out[4])
+{
+#if DPCD_WIDTH == 4
+    const DPCD_PAIRS sums = _mm256_hadd_epi32(_mm256_hadd_epi32(a[0], a[1]),
+                                              _mm256_hadd_epi32(a[2], a[3]));
+    _mm_storeu_si128((__m128i *)out, _mm_add_epi32(_mm256_castsi256_si128(sums),
+                                                   _mm256_extracti128_si256(sums, 1)));
+#else
+    int32_t lanes[DPCD_NAME(dpcd_n_pairs)];
+    ptrdiff_t l;
+    int q;
+    for (q = 0; q < 4; q++) {
+        memcpy(lanes, &a[q], sizeof a[q]);
+        out[q] = 0;
+        for (l = 0; l < DPCD_NAME(dpcd_n_pairs); l++) out[q] += lanes[l];
+    }
+#endif
+}
+
 static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
                                       ptrdiff_t apart, const int16_t *restrict v,
                                       ptrdiff_t n_vectors, int32_t *restrict out)
 {
     enum { SIZE = DPCD_NAME(dpcd_n_pairs) };
-    ptrdiff_t i, k, s, l;
+    ptrdiff_t i, k, s;
     int q;
     for (i = 0; i < n_rows; i += 4)
         for (s = 0; s < n_vectors; s += 2) {
             DPCD_PAIRS first[4], second[4];
+            int32_t sums[8];
             const int16_t *x[4];
             for (q = 0; q < 4; q++) {
                 x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
@@ -254,12 +208,11 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
                     second[q] = DPCD_ADD_PAIRS(second[q], c, b);
                 }
             }
+            DPCD_NAME(dpcd_join_pairs)(first, sums);
+            DPCD_NAME(dpcd_join_pairs)(second, sums + 4);
             for (q = 0; q < 4 && i + q < n_rows; q++) {
-                int32_t lanes[2][SIZE], *sums = out + s * n_rows + i + q;
-                memcpy(lanes[0], &first[q], sizeof first[q]);
-                memcpy(lanes[1], &second[q], sizeof second[q]);
-                sums[0] = sums[n_rows] = 0;
-                for (l = 0; l < SIZE; l++) sums[0] += lanes[0][l], sums[n_rows] += lanes[1][l];
+                out[s * n_rows + i + q] = sums[q];
+                out[(s + 1) * n_rows + i + q] = sums[4 + q];
             }
         }
 }
@@ -291,21 +244,26 @@ static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n
                                        ptrdiff_t n_outputs, double *restrict sums)
 {
     int32_t pairs[4 * DPCD_MOST_PAIRS];
-    ptrdiff_t k, s, t, q, n;
-    for (s = 0; s < n_outputs; s += n) {
-        n = s + 4 <= n_outputs ? 4 : 1;
-        for (q = 0; q < n; q++)
-            for (t = 0; 2 * t < n_rows; t++) {
-                const double *two = r + (s + q) * n_rows + 2 * t;
-                pairs[q * DPCD_MOST_PAIRS + t] = dpcd_pair(
-                    two[0], 2 * t + 1 < n_rows ? two[1] : 0.0);
-            }
-        for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
-            if (n == 4)
-                DPCD_NAME(dpcd_whole_block)(rows, n_rows, apart, k, pairs, 4, sums + s * apart);
-            else
-                DPCD_NAME(dpcd_whole_block)(rows, n_rows, apart, k, pairs, 1, sums + s * apart);
-    }
+    ptrdiff_t i, k, s, t, q, m, n;
+    for (i = 0; i < n_rows; i += 2 * DPCD_MOST_PAIRS)
+        for (s = 0; s < n_outputs; s += n) {
+            const int16_t *x = rows + i * apart;
+            m = n_rows - i < 2 * DPCD_MOST_PAIRS ? n_rows - i : 2 * DPCD_MOST_PAIRS;
+            n = n_outputs - s >= 4 ? 4 : n_outputs - s >= 2 ? 2 : 1;
+            for (q = 0; q < n; q++)
+                for (t = 0; 2 * t < m; t++) {
+                    const double *two = r + (s + q) * n_rows + i + 2 * t;
+                    pairs[q * DPCD_MOST_PAIRS + t] = dpcd_pair(
+                        two[0], 2 * t + 1 < m ? two[1] : 0.0);
+                }
+            for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
+                if (n == 4)
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 4, sums + s * apart);
+                else if (n == 2)
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 2, sums + s * apart);
+                else
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 1, sums + s * apart);
+        }
 }
 
 #undef DPCD_PAIRS

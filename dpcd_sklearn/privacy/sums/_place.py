@@ -29,13 +29,15 @@ class LocalPlace(Place):
         Records are clipped to [lo, hi] and centred while they are read.
     n_threads : int
         Of passes over records; no sum depends on it.
+    samples_rows : bool, default=True
+        Whether dense records may be sampled by their row numbers.
     """
 
-    def __init__(self, X, y=None, sample_weight=None, bounds=None, n_threads=1):
+    def __init__(self, X, y=None, sample_weight=None, bounds=None, n_threads=1, samples_rows=True):
         self.n_samples, self.n_features = X.shape
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
-        self.samples_rows = isinstance(X, np.ndarray)
+        self.samples_rows = samples_rows and isinstance(X, np.ndarray)
 
     def of_rows(self, rows):
         """The place of a copy of these rows' features alone."""

@@ -159,6 +159,8 @@ class RemotePlace(Place):
         Of all parts together.
     of_persons : bool, default=False
         Whether a part sums over persons, of whom n_samples is the number.
+    samples_rows : bool, default=False
+        Whether records may be sampled by their row numbers.
     rows : intp ndarray, default=None
         Which records of all parts are counted; None is all.
 
@@ -168,9 +170,11 @@ class RemotePlace(Place):
         Those that were opened.
     """
 
-    def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False, rows=None):
+    def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False,
+                 samples_rows=False, rows=None):  # fmt: skip
         self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
         self.dialogues, self._ask, self._of_persons, self._rows = [], ask, of_persons, rows
+        self.samples_rows = samples_rows
 
     def of_rows(self, rows):
         """The place of these rows, for counts."""
