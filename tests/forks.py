@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dpcd_sklearn
 
-# What a new process needs to import the package that is tested, wherever it was imported from.
+# A new process needs these to import the package that is tested, wherever it was imported from.
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(dpcd_sklearn.__file__).parents[1])}
 
 

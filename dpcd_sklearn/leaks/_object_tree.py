@@ -13,7 +13,6 @@ from ..utils._stated import Stated
 from ._classes import LEARNS_NOTHING, META_ESTIMATORS, class_of, full_name
 
 MOST_PARTS = 1000
-_MOST_ITEMS = 100_000  # of lists and dicts, of all parts together
 _NAMED = ("steps", "transformers", "transformer_list", "estimators")  # lists of (name, part)
 _FITS = ("fit", "fit_transform", "fit_resample")  # one of them makes a step of an object
 _BUDGET = ("epsilon", "accountant", "neighboring")  # what a PrivatePipeline gives its steps
@@ -143,7 +142,7 @@ def tree_of(value, dense=None):
     """The root of all parts of `value`; `dense` says of X what is known."""
     root = Part(value, guarded(lambda: full_name(type(value)).rpartition(".")[2].lower(), "object"))
     root.dense = dense
-    stack, n_parts, budget = [root], 1, [_MOST_ITEMS]
+    stack, n_parts, budget = [root], 1, [100_000]  # items of lists and dicts
     while stack:
         part = stack.pop()
         closed = part.kind in ("private", "splitter", "thing") and not part.shares

@@ -114,8 +114,6 @@ _NOISE_UNKNOWN = (
 
 
 _METHODS = {"fdr_bh": "bh", "fdr_by": "by"}
-# Cosine between directions of two coefficients from which on they are redundant together.
-_TOGETHER = 0.3
 
 
 def _redundant(safe, unsafe, doubt):
@@ -138,7 +136,8 @@ def _redundant(safe, unsafe, doubt):
         return []
     basis = np.linalg.svd(unsafe[found], full_matrices=False)[0]
     basis = basis / np.sqrt(np.sum(basis**2, axis=1))[:, None]
-    n_groups, group = connected_components(np.abs(basis @ basis.T) > _TOGETHER)
+    # by the cosine between the directions of two coefficients
+    n_groups, group = connected_components(np.abs(basis @ basis.T) > 0.3)
     return [found[group == k] for k in range(n_groups)]
 
 
@@ -289,7 +288,22 @@ class InferenceMixin:
             If shapes do not fit, R has no full rank, there is no such name, or the fit was made
             without `inference`.
         """
-        return self._wald_test(R, r, self._coef_names(getattr(self, "feature_names_in_", None)))
+        estimates, R = self._estimates(), self._restrictions(R)
+        r = np.zeros(len(R)) if r is None else np.ravel(np.asarray(r, dtype=np.float64))
+        if R.shape[1] != len(estimates) or r.shape != (len(R),):
+            raise ValueError(
+                f"R must have {len(estimates)} columns and r an entry for each of its rows, got "
+                f"shapes {R.shape} and {r.shape}"
+            )
+        if np.linalg.matrix_rank(R) < len(R):
+            raise ValueError("the rows of R must be linearly independent")
+        used = R.any(axis=0)
+        covariance = R[:, used] @ self.coef_cov_[np.ix_(used, used)] @ R[:, used].T
+        if not np.isfinite(covariance).all():
+            return np.nan, np.nan
+        gap = R @ estimates - r
+        statistic = float(gap @ np.linalg.solve(covariance, gap))
+        return statistic, float(stats.chi2.sf(statistic, len(R)))
 
     def bic_difference(self, R: ArrayLike) -> tuple[float, float]:
         """By how much the BIC of the model without some coefficients is above that of the model.
@@ -316,40 +330,18 @@ class InferenceMixin:
         ValueError
             As of `wald_test`.
         """
-        return self._bic_difference(R, self._coef_names(getattr(self, "feature_names_in_", None)))
-
-    def _bic_difference(self, R, names):
-        R = self._restrictions(R, names)
-        (statistic, _), size = self._wald_test(R, None, names), len(R)
+        (statistic, _), size = self.wald_test(R), len(self._restrictions(R))
         std = math.sqrt(2 * size + 4 * max(statistic - size, 0.0))
         return statistic - size * math.log(self._n_records), std
 
-    def _restrictions(self, R, names):
+    def _restrictions(self, R):
         """R as a matrix, of names too."""
-        R = np.atleast_1d(np.asarray(R))
+        R, names = np.atleast_1d(np.asarray(R)), self._coef_names()
         if R.dtype.kind in "OU" and R.ndim == 1:
             if unknown := [name for name in R.tolist() if name not in names]:
                 raise ValueError(f"there is no coefficient {unknown[0]!r}; there are {names}")
             R = np.eye(len(names))[[names.index(name) for name in R.tolist()]]
         return np.atleast_2d(R.astype(np.float64))
-
-    def _wald_test(self, R, r, names):
-        estimates, R = self._estimates(), self._restrictions(R, names)
-        r = np.zeros(len(R)) if r is None else np.ravel(np.asarray(r, dtype=np.float64))
-        if R.shape[1] != len(estimates) or r.shape != (len(R),):
-            raise ValueError(
-                f"R must have {len(estimates)} columns and r an entry for each of its rows, got "
-                f"shapes {R.shape} and {r.shape}"
-            )
-        if np.linalg.matrix_rank(R) < len(R):
-            raise ValueError("the rows of R must be linearly independent")
-        used = R.any(axis=0)
-        covariance = R[:, used] @ self.coef_cov_[np.ix_(used, used)] @ R[:, used].T
-        if not np.isfinite(covariance).all():
-            return np.nan, np.nan
-        gap = R @ estimates - r
-        statistic = float(gap @ np.linalg.solve(covariance, gap))
-        return statistic, float(stats.chi2.sf(statistic, len(R)))
 
     def _functional(self):
         if np.isinf(self.clip_):
@@ -390,16 +382,7 @@ class InferenceMixin:
             If the level is not in (0, 1), there is no such method, or the fit was made without
             `inference`.
         """
-        return self._table(level, getattr(self, "feature_names_in_", None), method)
-
-    def _coef_names(self, names):
-        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-        return names + ["intercept"] * bool(self.fit_intercept)
-
-    def _table(self, level, names, method=None):
-        """The summary, of features with these names; those that can't vary are left out."""
-        names = self._coef_names(names)
-        intervals, std = self.confidence_interval(level), self.coef_std_
+        intervals, std, names = self.confidence_interval(level), self.coef_std_, self._coef_names()
         shown = np.ones(len(names), dtype=bool)
         shown[: self.n_features_in_] = ~fixed_features(self)
         arrays = self._estimates(), std, intervals, self.privacy_std_, self.p_values(method)
@@ -434,3 +417,7 @@ class InferenceMixin:
         cells = map(list, zip(*cells, strict=True))
         rows = list(zip(np.array(names, dtype=object)[shown], cells, strict=True))
         return CoefSummary(list(columns), rows, notes)
+
+    def _coef_names(self):
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        return [*names, *["intercept"] * bool(self.fit_intercept)]

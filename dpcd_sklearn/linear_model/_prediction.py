@@ -1,27 +1,41 @@
-"""Predictions of a fitted model: margins of records that are clipped as in the fit.
+"""Predictions of a fitted model, and the scikit-learn estimator that it leaves as.
 
-What is predicted for a record is a function of that record and of the model: the same bits
-whatever else is in the batch. See ``privacy/sums/_margins.pyx``.
+A record's prediction is a function of that record and of the model: the same bits whatever else is
+in the batch. See ``privacy/sums/_margins.pyx``.
 """
 
 import math
+from copy import deepcopy
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import (
+    ElasticNet,
+    GammaRegressor,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+    TweedieRegressor,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LOSSES
 from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..utils._input import read_records
+from ..utils._public import check_bounds
 from ..utils._threads import effective_n_threads
 from ..utils._tiles import elementwise, row_tiles
+from ..utils._typing import Bounds
 
 # Above half of all exponents of double precision: the product of two scaled down by it is finite.
 _HALF = 540
 # Above the least number that the losses' exponential gives, exp(-708): below lies zero.
 _LEAST = 3.4e-308
-_LARGEST_EXPONENT = 709.78
 
 
 def margins_of_model(model, X):
@@ -40,7 +54,7 @@ def margins_of_model(model, X):
 @np.errstate(all="ignore")  # a floating point warning would tell about the records
 def exponential(margins):
     """exp(margin), the same bits whatever else is in the batch; no more than the largest number."""
-    found = elementwise(math.exp, np.minimum(margins, _LARGEST_EXPONENT))
+    found = elementwise(math.exp, np.minimum(margins, 709.78))
     return np.where(np.isnan(margins), np.nan, found)
 
 
@@ -149,3 +163,191 @@ def _shares(margins):
 def _log_sigmoid(margins):
     smaller = _sigmoid(-np.abs(margins.ravel())).reshape(margins.shape)
     return elementwise(math.log1p, -smaller) + np.minimum(margins, 0.0)
+
+
+# ---- The scikit-learn estimator that a fitted model leaves as: free post-processing --------------
+
+
+_FITTED = ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "classes_")
+
+
+class Exported:
+    """How a linear model leaves the package."""
+
+    def to_sklearn(self, *, clip: bool = True) -> BaseEstimator:
+        """Return this model as a fitted scikit-learn estimator.
+
+        It is for tools that ask for scikit-learn's own classes. It is made of what was released,
+        so it costs nothing; a new fit of it is not private, and clips nothing.
+
+        Parameters
+        ----------
+        clip : bool, default=True
+            Whether it predicts as this model does, which clips features to `feature_bounds_` and
+            predictions of a regressor to `target_bounds_`. It is an instance of scikit-learn's
+            class then, of a subclass in this package, which must be there where it is unpickled.
+            False gives that class itself: X is taken as it is, and predictions differ, and explode,
+            where it lies outside the bounds. Tools that look up the exact class (skl2onnx,
+            sklearn2pmml, m2cgen) need it, and so do places without this package; what reads
+            `coef_` and `intercept_` (SHAP's LinearExplainer) sees the linear model in both.
+            `clip_reach` says how far predictions may move.
+
+        Returns
+        -------
+        estimator : object
+            Fitted. A preset gives Lasso, Ridge or LogisticRegression with its `alpha`, or `C` and
+            `l1_ratio`. DPLinearClassifier gives LogisticRegression, DPLinearRegressor ElasticNet
+            for squared loss with an "l1", "l2" or "elasticnet" penalty, TweedieRegressor for
+            "poisson", "gamma" and "tweedie", QuantileRegressor for "quantile", else
+            LinearRegression.
+            Parameters that have no counterpart stand at scikit-learn's defaults.
+        """
+        check_is_fitted(self, "coef_")
+        if not isinstance(clip, (bool, np.bool_)):
+            raise TypeError(f"clip must be True or False, got {clip!r}")
+        return exported(self, self._plain(), clip)
+
+    def clip_reach(self, bounds: Bounds | None = None) -> float | np.ndarray:
+        """How far ``to_sklearn(clip=False)`` may move a prediction of a record within bounds.
+
+        It follows from the bounds and the coefficients alone: no record is read.
+
+        Parameters
+        ----------
+        bounds : tuple (lo, hi), list of pairs or dict by column name, default=None
+            Public bounds of the records, as of `feature_bounds`. None takes those that were stated,
+            and where none were `feature_bounds_`. Beyond them there is no limit.
+
+        Returns
+        -------
+        reach : float, or ndarray of shape (n_outputs,)
+            In the units of the target, or of the decision function: an upper bound of what the
+            clips of features move together, and the clip of predictions on top. Infinite where
+            nothing bounds the records.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the bounds are invalid.
+        """
+        check_is_fitted(self, "coef_")
+        bounds = self.feature_bounds if bounds is None else bounds
+        if bounds is None:
+            return self._reach(self.feature_bounds_)
+        columns = getattr(self, "feature_names_in_", None)
+        return self._reach(check_bounds(bounds, self.n_features_in_, columns=columns))
+
+    def _reach(self, ends):
+        """The reach of records within arrays (lo, hi); None is no bound."""
+        clips = self.feature_bounds_
+        coef = self.coef_.toarray() if issparse(self.coef_) else np.asarray(self.coef_)
+        coef = np.atleast_2d(coef).astype(np.float64)
+        if ends is None:
+            reach = np.where(coef.any(axis=1), np.inf, 0.0)
+            return float(reach[0]) if len(reach) == 1 else reach
+        clipped = ends if clips is None else [np.clip(end, *clips) for end in ends]
+        moved = [coef * (end - at) for end, at in zip(ends, clipped, strict=True)]
+        reach = np.maximum(np.maximum(*moved).sum(axis=1), np.abs(np.minimum(*moved).sum(axis=1)))
+        if (limits := getattr(self, "_prediction_bounds", None)) is not None:
+            at = [coef * end for end in clipped]
+            top = np.maximum(*at).sum(axis=1) + self.intercept_ - limits[1]
+            bottom = limits[0] - np.minimum(*at).sum(axis=1) - self.intercept_
+            reach = reach + np.maximum(np.maximum(top, bottom), 0.0)
+        return float(reach[0]) if len(reach) == 1 else reach
+
+
+def exported(model, plain, clip):
+    """`plain` with what `model` has fitted; with what its predictions are clipped to, if asked."""
+    for name in _FITTED:
+        if hasattr(model, name):
+            setattr(plain, name, deepcopy(getattr(model, name)))
+    clips = {"feature_bounds_": model.feature_bounds_}
+    clips["prediction_bounds_"] = getattr(model, "_prediction_bounds", None)
+    if clip and any(bounds is not None for bounds in clips.values()):
+        fitted = vars(plain) | deepcopy(clips)
+        plain = _CLIPPED[type(plain)](**plain.get_params())
+        vars(plain).update(fitted)
+    return plain
+
+
+# ---- estimators that clip as the private ones do -------------------------------------------------
+
+
+class _Clipped:
+    """The clipping of a private model's own predictions, in front of scikit-learn's estimator.
+
+    Attributes
+    ----------
+    feature_bounds_ : tuple (lo, hi) of arrays of shape (n_features,), or None
+        What features are clipped to.
+    prediction_bounds_ : tuple (lo, hi), or None
+        What predictions of a regressor are clipped to.
+    """
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit scikit-learn's own estimator: not private, and nothing is clipped from then on."""
+        for name in ("feature_bounds_", "prediction_bounds_"):
+            vars(self).pop(name, None)
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+class _ClippedRegressor(_Clipped):
+    def predict(self, X):
+        return within(margins_of_model(self, X), getattr(self, "prediction_bounds_", None))
+
+
+class ClippedElasticNet(_ClippedRegressor, ElasticNet):
+    """ElasticNet whose predictions are clipped as those of the private model that it is of."""
+
+
+class ClippedLasso(_ClippedRegressor, Lasso):
+    """Lasso whose predictions are clipped as those of the private model that it is of."""
+
+
+class ClippedLinearRegression(_ClippedRegressor, LinearRegression):
+    """LinearRegression whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedQuantileRegressor(_ClippedRegressor, QuantileRegressor):
+    """QuantileRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class _ClippedMean(_Clipped):
+    def predict(self, X):
+        found = exponential(margins_of_model(self, X))
+        return within(found, getattr(self, "prediction_bounds_", None))
+
+
+class ClippedTweedieRegressor(_ClippedMean, TweedieRegressor):
+    """TweedieRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedPoissonRegressor(_ClippedMean, PoissonRegressor):
+    """PoissonRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedGammaRegressor(_ClippedMean, GammaRegressor):
+    """GammaRegressor whose predictions are clipped as those of the private model it is of."""
+
+
+class ClippedRidge(_ClippedRegressor, Ridge):
+    """Ridge whose predictions are clipped as those of the private model that it is of."""
+
+
+class ClippedLogisticRegression(_Clipped, LogisticRegression):
+    """LogisticRegression whose features are clipped as those of the private model it is of."""
+
+    def decision_function(self, X):  # of which all predictions are made
+        return margins_of_model(self, X)
+
+_CLIPPED = {
+    ElasticNet: ClippedElasticNet,
+    Lasso: ClippedLasso,
+    LinearRegression: ClippedLinearRegression,
+    LogisticRegression: ClippedLogisticRegression,
+    PoissonRegressor: ClippedPoissonRegressor,
+    GammaRegressor: ClippedGammaRegressor,
+    TweedieRegressor: ClippedTweedieRegressor,
+    QuantileRegressor: ClippedQuantileRegressor,
+    Ridge: ClippedRidge,
+}

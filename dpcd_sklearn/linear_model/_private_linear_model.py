@@ -46,7 +46,6 @@ from ..utils._stated import Stated
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._documentation import TEXTS, in_two_tiers, short_signature
-from ._export import Exported
 from ._parameters import (
     COMMON,
     MAY_BE_OBJECTS,
@@ -57,6 +56,7 @@ from ._parameters import (
     refuse_parameters_of_words,
     stated_solver,
 )
+from ._prediction import Exported
 from ._progress import Progress
 from ._records import checked_records
 from ._strengths import (

@@ -26,8 +26,6 @@ from ._search import PrivateSearchCV
 
 # ---- Simulated records of a public shape, and scores of fits to them -----------------------------
 
-_N_TEST = 5_000
-
 
 def simulated_records(estimator, n_features, n_outputs, signal):
     """A function that draws records as the public facts of an estimator describe them.
@@ -71,7 +69,7 @@ def simulated_scores(model, draw, n_samples, n_repeats, rng):
 
     Each fit is that of a clone; a search without a model has the score 0.
     """
-    X_test, y_test, *_ = draw(_N_TEST, rng)
+    X_test, y_test, *_ = draw(5_000, rng)
     scores, valid = np.zeros(n_repeats), np.zeros(n_repeats, dtype=bool)
     with silence():  # too few records is what is asked about
         for k in range(n_repeats):

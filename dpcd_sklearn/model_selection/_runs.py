@@ -129,9 +129,6 @@ def planned_event(estimator, sizes):
     return event_of(part, n_samples, columns, n_outputs, is_sparse)
 
 
-_TRIES = 5
-
-
 @dataclass(frozen=True)
 class Outcome:
     """The result of a run: a failed one has no model and the lowest of all scores.
@@ -172,7 +169,7 @@ def fitted(model, X, y, release, ids=None):
     the model may map records in place, so they are given copies.
     """
     part = budgeted_part(with_ids(model, ids))
-    for _ in range(_TRIES):
+    for _ in range(5):
         model.fit(deepcopy(X) if hasattr(model, "steps") else X, y)
         if (over := excess(part.privacy_event_, release)) <= 1:
             return with_ids(model, None)

@@ -5,7 +5,7 @@ category that is not known is a row of zeros, so the model that follows has the 
 category's coefficient in its intercept, and those of the others less by it.
 """
 
-from copy import deepcopy
+from copy import copy, deepcopy
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..preprocessing import DPOneHotEncoder, DPSimpleImputer
-from ..preprocessing._bounds_scaler import BoundedMap
+from ..preprocessing._bounded_scalers import BoundedMap
 from ..utils._compat import available_if
 from ..utils._typing import ArrayLike
 from ._budget_of_step import is_private
@@ -47,7 +47,7 @@ class InferenceOfModel:
             If the level is not in (0, 1), there is no such method, or the fit was made without
             `inference`.
         """
-        return self.steps[-1][1]._table(level, self._names_at_the_end(), method)
+        return self._named_model().summary(level, method)
 
     @available_if(lambda self: hasattr(self.steps[-1][1], "wald_test"))
     def wald_test(self, R: ArrayLike, r: ArrayLike | None = None) -> tuple[float, float]:
@@ -66,8 +66,7 @@ class InferenceOfModel:
         ValueError
             As of the last step.
         """
-        last = self.steps[-1][1]
-        return last._wald_test(R, r, last._coef_names(self._names_at_the_end()))
+        return self._named_model().wald_test(R, r)
 
     @available_if(lambda self: hasattr(self.steps[-1][1], "bic_difference"))
     def bic_difference(self, R: ArrayLike) -> tuple[float, float]:
@@ -86,13 +85,14 @@ class InferenceOfModel:
         ValueError
             As of the last step.
         """
-        last = self.steps[-1][1]
-        return last._bic_difference(R, last._coef_names(self._names_at_the_end()))
+        return self._named_model().bic_difference(R)
 
-    def _names_at_the_end(self):
-        """Names of the columns that reach the last step, or None."""
-        names = getattr(self.steps[-1][1], "feature_names_in_", None)
-        return names_at_the_end(self) if names is None else names
+    def _named_model(self):
+        """The last step, which knows the names of the columns that reached it."""
+        model = copy(self.steps[-1][1])
+        if not hasattr(model, "feature_names_in_") and (names := names_at_the_end(self)):
+            model.feature_names_in_ = names
+        return model
 
 
 # ---- A fitted private pipeline as scikit-learn's own steps ---------------------------------------

@@ -1,6 +1,6 @@
 """Preprocessing whose cost in privacy is known: nothing, or what it charges."""
 
-from ._bounds_scaler import BoundsScaler
+from ._bounded_scalers import BoundsScaler, DPStandardScaler
 from ._one_hot_encoder import DPOneHotEncoder, DPOrdinalEncoder
 from ._pca import DPPCA
 from ._piecewise_exponential import PiecewiseExponential
@@ -8,7 +8,6 @@ from ._quantile_steps import DPQuantileTransformer, DPRobustScaler
 from ._row_norm_clipper import RowNormClipper
 from ._select_k_best import DPSelectKBest
 from ._simple_imputer import DPSimpleImputer
-from ._standard_scaler import DPStandardScaler
 from ._target_encoder import DPTargetEncoder
 
 __all__ = ["DPPCA", "BoundsScaler", "DPOneHotEncoder", "DPOrdinalEncoder"]

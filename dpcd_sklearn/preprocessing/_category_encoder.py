@@ -19,9 +19,6 @@ from ..utils._warnings import warn
 from ._columns import columns_of, names_of, refuse_another_kind
 from ._private_transformer import OF_BUDGET, PrivateTransformer
 
-MOST_CELLS = 2**31  # of a dense result
-# A threshold beyond this share of the records finds little.
-_LARGEST_THRESHOLD = 0.25
 # A pipeline aims at finding categories of this share of the records, whose threshold is about so
 # many standard deviations of the noise.
 _FOUND, _DEVIATIONS = 0.1, 6.5
@@ -95,7 +92,7 @@ class CategoryEncoder(PrivateTransformer):
         ValueError
         """
         width = self._dense_width(n_features)
-        if n_rows * width > MOST_CELLS:
+        if n_rows * width > 2**31:
             raise ValueError(
                 f"{n_rows:,} rows of {width:,} dense columns may be more than memory holds "
                 f"(16 GB); {self._remedy_of_width}, or fit first and transform fewer rows at a time"
@@ -249,7 +246,7 @@ class CategoryEncoder(PrivateTransformer):
     def _few_records_warning(self, units, n_normalizer):
         if not isinstance(units, PartitionUnits):  # all categories are stated
             return None
-        if units.threshold <= _LARGEST_THRESHOLD * n_normalizer:
+        if units.threshold <= 0.25 * n_normalizer:  # beyond it little is found
             return None
         return (
             f"only categories of more than about {units.threshold:,.0f} of {n_normalizer:,} "

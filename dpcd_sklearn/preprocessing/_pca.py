@@ -18,11 +18,9 @@ from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Bounds
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
-# Rows of numbers within bounds are seldom longer than this share of the longest that is possible.
-_USUAL_LENGTH = 0.5
 MOST_FEATURES = 4_000
 
 
@@ -130,7 +128,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             stated = UNIT  # in a plan columns have no names
         lo, hi = check_bounds(stated, n_features, columns=names)
         longest = math.sqrt(math.fsum((hi / 2 - lo / 2) ** 2)) or 1.0
-        length = min(self.row_norm or _USUAL_LENGTH * longest, longest)
+        # rows within bounds are seldom longer than half of the longest that is possible
+        length = min(self.row_norm or longest / 2, longest)
         return length, length / 2  # so that the mean is known about as well as the rest
 
     def _release(self, releases, tables, stated):

@@ -152,7 +152,10 @@ class Releases(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
-    """A transformer that learns from records, at a price that is known beforehand."""
+    """A transformer that learns from records, at a price that is known beforehand.
+
+    Fields are the parameters: those of all transformers here, and in a subclass its own.
+    """
 
     _: KW_ONLY
     epsilon: float = 0.2

@@ -23,13 +23,10 @@ from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
-
-_SHARE_OF_RANGE = 0.3  # of ρ, where no bounds are stated
-_WIDTH = 3.0  # of the range that is found, in inter-quartile ranges to either side
 
 
 class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
@@ -51,7 +48,7 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         counts = gaussian_fit_event(budget, 1)
         if self.feature_bounds is not None or not budget.private:
             return counts
-        return after_scales(budget, n_features, _SHARE_OF_RANGE, counts)
+        return after_scales(budget, n_features, 0.3, counts)
 
     def _units(self, parts, n_features, sizes):
         *ranges, counts = parts
@@ -73,7 +70,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
             values = np.quantile(X.toarray() if issparse(X) else X, wanted, axis=0)
             return values, bounds or (values[0], values[-1])
         for of_range in ranges:
-            bounds = releases.quartile_bounds(of_range, place, X.shape[1], "range", _WIDTH)
+            # three inter-quartile ranges to either side
+            bounds = releases.quartile_bounds(of_range, place, X.shape[1], "range", 3.0)
         oracle = releases.oracle(RunningOracle, units, place, "counts")
         n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
         running = oracle.release_running_counts(*bounds, n_known)
@@ -104,8 +102,7 @@ def _inverted(running, quantiles, lo, hi):
 
 
 # The normal law is cut where scikit-learn cuts it.
-_LEAST_PROBABILITY = 1e-7
-NORMAL_BOUND = float(-ndtri(_LEAST_PROBABILITY - np.spacing(1)))
+NORMAL_BOUND = float(-ndtri(1e-7 - np.spacing(1)))
 
 
 @dataclass(eq=False, repr=False)

@@ -17,12 +17,9 @@ from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounds_scaler import CHECKS
+from ._bounded_scalers import CHECKS
 from ._columns import read_target, stated_bounds, stated_classes
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
-
-_SHARE_OF_MEAN = 0.05  # of μ²
-_USUAL_WIDTH = 10
 
 
 @dataclass(eq=False, repr=False)
@@ -116,7 +113,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             stated_bounds(self)
 
     def _event(self, n_features, budget):
-        mean = share_event(budget, _SHARE_OF_MEAN, 1)
+        mean = share_event(budget, 0.05, 1)  # of μ²
         choices = greedy_fit_event(budget, self._width(n_features), 1.0)
         if not budget.private:
             return choices
@@ -160,7 +157,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     def _width(self, n_features):
         """The public number of columns that are kept."""
         if self.k == "auto":
-            return min(_USUAL_WIDTH, n_features)
+            return min(10, n_features)
         refuse_more_than(n_features, k=self.k)
         return self.k
 

@@ -30,7 +30,6 @@ _OF_NUMBERS = {
     "dtype": (np.float64, np.float32),
     "ensure_all_finite": "allow-nan",
 }
-_SHARE_OF_SCALES = 0.5  # of ρ, where a mean has to find bounds first
 
 
 @dataclass(eq=False, repr=False)
@@ -153,7 +152,7 @@ class DPSimpleImputer(PrivateTransformer):
         means = gaussian_fit_event(budget, 1)
         if stated or not budget.private:
             return means
-        return after_scales(budget, n_features, _SHARE_OF_SCALES, means)
+        return after_scales(budget, n_features, 0.5, means)  # bounds are found first
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)

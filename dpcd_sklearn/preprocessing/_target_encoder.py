@@ -18,7 +18,6 @@ from ._category_encoder import CategoryEncoder
 from ._columns import each_once, names_of, read_target, stated_bounds, stated_classes
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
-_MOST_SUMS = 2**26  # half a gigabyte
 
 
 @dataclass(eq=False, repr=False)
@@ -162,7 +161,7 @@ class DPTargetEncoder(CategoryEncoder):
         if stated_classes(self) is None:
             stated_bounds(self)
         n_sums = self._most_groups(n_features) * (self._n_classes or 2) * (self.cv or 1)
-        if n_sums > _MOST_SUMS:
+        if n_sums > 2**26:  # half a gigabyte
             raise ValueError(
                 f"{n_sums:,} sums of the target may be more than memory holds; lower "
                 "max_categories, cv, or the number of columns or classes"

@@ -3,23 +3,21 @@
 import numpy as np
 from scipy.sparse import issparse
 
-_ROW_CELLS = 1 << 17
 _STORED_CELLS = 1 << 16
-_LARGE = 1 << 20  # cells: smaller arrays are looked at within milliseconds
 
 
 def row_tiles(X):
     """Slices of the rows of X, so that no temporary has its size."""
     n_samples, n_features = X.shape
-    n_rows = min(max(_ROW_CELLS // n_features, 16), 1024)
+    n_rows = min(max(2**17 // n_features, 16), 1024)
     return (slice(start, start + n_rows) for start in range(0, n_samples, n_rows))
 
 
 def is_finite(X):
     """Whether a large array of floats is known to be finite: a tile at a time, so that Ctrl-C ends
-    a look at gigabytes; False where nobody knows.
+    a look at gigabytes; False where nobody knows, and of what milliseconds are enough for.
     """
-    if type(X) not in (np.ndarray, np.memmap) or X.ndim != 2 or X.size < _LARGE:
+    if type(X) not in (np.ndarray, np.memmap) or X.ndim != 2 or X.size < 2**20:
         return False
     if X.dtype not in (np.float32, np.float64):
         return False
