@@ -405,6 +405,7 @@ CITED = re.compile(
 
 def cited_in_vain(source, files):
     """Pages that a text points to and nobody who has the repository alone can open."""
+    source = re.sub(r"^ +:caption: .*$", "", source, flags=re.MULTILINE)  # what readers write
     for cited in sorted(set(CITED.findall(source))):
         if not within(cited, files):
             yield f"{cited} is not in the repository"
