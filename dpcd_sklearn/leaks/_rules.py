@@ -345,7 +345,7 @@ _NOTE = (  # the guarantee rests on it
         VOUCHED_FOR,
         lambda part: part.vouched_for and part.parent.shares and "in public_steps",
         "Nothing of it was looked at: what it keeps must be public, whatever the records.",
-        "a step that is known to learn nothing, where there is one",
+        "a step on the list of those that learn nothing, where there is one",
     ),
     (
         "private models of your own",
