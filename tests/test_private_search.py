@@ -276,7 +276,8 @@ def test_folds_are_fitted_scored_and_refitted(calls, monkeypatch):
 
 def test_a_candidate_of_another_kind_than_planned_counts_as_failed(data, monkeypatch):
     X, _, y = data
-    model = DPLinearClassifier(classes=[0, 1], feature_bounds=(-1, 1), max_iter=2)
+    scaled = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # so that skgd is Gaussian
+    model = DPLinearClassifier(classes=[0, 1], max_iter=2, **scaled)
     monkeypatch.setattr(_candidates, "MOST_PLANNED", 0)
     monkeypatch.setattr(_candidates, "prototypes", lambda grids, coins: [{"solver": "skgd"}])
     search = PrivateSearchCV(model, {"solver": ["gcd"]}, delta=1e-6, distribution="geometric")

@@ -82,7 +82,7 @@ def test_a_fit_needs_three_doubles_a_record_and_so_does_a_prediction(model, orde
     model = in_unit_scale(model)
     model.fit(X[:2000], y[:2000])  # what is imported and kept by a first fit is not counted
     # of Newton steps: a tile of rows, and matrices of features squared
-    more = 2**20 + KEPT_ROWS if model.solver == "newton" else 0
+    more = 2**21 + KEPT_ROWS if model.solver == "newton" else 0
     assert 3.3 * PER_RECORD < 0.05 * N_FEATURES * PER_RECORD
     assert peak_of(lambda: model.fit(X, y)) < 3.3 * PER_RECORD + more
     # margins, their sign or largest, and the labels; tiles of one size, whatever X is
