@@ -209,6 +209,27 @@ def test_one_choice_finds_how_loose_the_bounds_of_all_columns_are(neighboring):
         assert np.mean(np.abs(np.log2(found) + np.log2(loose)) <= 1.1) > 0.97
 
 
+@pytest.mark.parametrize("n_columns", [1, 3, 6, 40])
+def test_columns_whose_cells_lie_at_their_bounds_keep_them(n_columns):
+    """Rows are then as long as bounds say, but for rounding: at the next octave all were lost."""
+    event = choices_event(_scales._LEAST_OF_FEATURES["share"] / N, 200, "replace_one")
+    X = (np.random.default_rng(0).random((N, n_columns)) < 0.2).astype(float)
+    oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
+    bounds = np.zeros(n_columns), np.ones(n_columns)
+    assert np.mean([_scale_choices.find_share(oracle, *bounds) == 1 for _ in range(200)]) > 0.97
+
+
+def test_slopes_of_few_ones_are_told_from_little_evidence():
+    """From the middle of the target's bounds R² was -3, as with far too small a share."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((2000, 6)) < 0.2).astype(float)
+    y = X @ np.full(6, 0.5) + 0.5 * rng.normal(size=len(X))
+    facts = {"feature_bounds": (0, 1), "target_bounds": (-2, 4), "epsilon": 0.3, "delta": 1e-6}
+    models = [model.fit(X, y) for model in seeded(DPRidgeSkGD, facts, 9)]
+    assert np.median([model.score(X, y) for model in models]) > 0.35
+    assert np.median([np.abs(model.coef_ - 0.5).max() for model in models]) < 0.35
+
+
 @pytest.mark.parametrize("n", [400, 2500])
 def test_bounds_of_columns_and_target_that_are_eight_times_too_wide_cost_little(n):
     X, _, y = table()

@@ -307,6 +307,7 @@ def find_share(oracle, lo, hi):
     """
     half_width = hi / 2 - lo / 2
     unit = np.where(half_width > 0, half_width, 1.0) * math.sqrt(np.count_nonzero(half_width) or 1)
+    unit *= 1 + 2.0**-20  # rows of which all cells are at an end of their bounds are within it
     asked = {"around": (lo / 2 + hi / 2, unit), "prior": _SHARE_PRIOR, "zeros": "counted"}
     (octave,) = oracle.release_quantiles("row_norm", [MEDIAN], **asked)
     return min(math.ldexp(1.0, int(octave[0]) + LOWEST), 1.0)
