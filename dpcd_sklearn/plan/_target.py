@@ -249,14 +249,11 @@ def find_target_within(oracle, search, lo, hi, most, evidence):
         (part,) = oracle.release_quantiles(
             "target", [_OF_PART], prior=odds_of_parts(evidence), edges=(lo, hi), intervals=True
         )
-        first, end = PARTS[part].T / N_LINEAR
-        narrower, middle, median = end - first <= most, lo + (first + end) * stated, None
-        if search.n_choices > len(lo):
-            median, _ = find_cells(oracle, "target", lo, hi, 1)
-            middle = np.where(narrower, middle, median)
-        half_width = np.where(narrower, (end - first) * stated, stated)
-        lo, hi = np.maximum(middle - half_width, lo), np.minimum(middle + half_width, hi)
-        return lo, hi, None if median is None else median.clip(lo, hi)
+        first, end = 2 * stated * PARTS[part].T / N_LINEAR
+        found = np.where(end - first <= 2 * most * stated, (lo + first, lo + end), (lo, hi))
+        if search.n_choices == len(lo):
+            return *found, None
+        return *found, find_cells(oracle, "target", lo, hi, 1)[0].clip(*found)
     middle, width = find_cells(oracle, "target", lo, hi, 1 + search.zooms)
     # all widths that would leave bounds as they are stand for one
     widest = math.log2(max((most * stated / width).max() / _TAILS[search.tail], 1.0))
