@@ -25,10 +25,9 @@ from ._scale_choices import (
     rare_of,
 )
 
-# Farther ones, and the least signal of each: where the noise of a width that is several times as
-# large costs less than what a cut tail tells.
-FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
-# The same of features, whose bounds do not widen the clip of residuals.
+# Farther tails, and the least signal of each: where the noise of a width that is several times as
+# large costs less than what a cut tail tells. Bounds of features leave the clip of residuals as it
+# is, so they need less than those of a target.
 _FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
 # So much evidence is beyond a farther tail, for such a share of ρ at most.
 _BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
@@ -46,8 +45,7 @@ _NARROWEST, _WIDEST = 2.0**-29, 2.0**29
 
 # Ways within stated bounds, the finest first, the most of ρ and the evidence that is aimed at. They
 # gain nothing where columns fill their bounds, so their share raises no error by more than a tenth.
-_WITHIN = {"tails within": (0.14, AMPLE_EVIDENCE), "within": (0.14, AMPLE_EVIDENCE)}
-_WITHIN["share"] = 0.1, 40.0
+_WITHIN = dict.fromkeys(("tails within", "within"), (0.14, AMPLE_EVIDENCE)) | {"share": (0.1, 40.0)}
 # A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found

@@ -19,7 +19,7 @@ import numpy as np
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, PARTS, QuantileOracle
 from ..privacy.sums._counts import LOWEST, N_LINEAR
 from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
-from ._scales import FAR_TAILS, SearchRelease, signal_at_most
+from ._scales import SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
@@ -31,9 +31,11 @@ _TAILS = {
     Fraction(k, 100): room
     for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
 }
-_TAILS = dict.fromkeys(FAR_TAILS, 1.5) | _TAILS
+# Farther ones, and the least signal of each.
+_FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
+_TAILS = dict.fromkeys(_FAR_TAILS, 1.5) | _TAILS
 # The same quantiles with the share beyond each, and the least signal that it is for.
-_SHARES_BEYOND = [(tail, float(1 - tail), FAR_TAILS.get(tail, 0.0)) for tail in _TAILS]
+_SHARES_BEYOND = [(tail, float(1 - tail), _FAR_TAILS.get(tail, 0.0)) for tail in _TAILS]
 _BEYOND = 5.0
 # Each time finer cells are looked at they are so many times finer, at three cells' width.
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
