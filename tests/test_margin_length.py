@@ -80,6 +80,13 @@ def test_margins_get_the_length_of_the_records(slope, low, high):
     assert_array_equal(coef[1:], [0.0, 0.0, -1.0])
 
 
+def test_noise_has_the_size_of_short_margins():
+    """A slope of a tenth of the records' stays; noise for a clip of 1 would often shorten it."""
+    plan = plan_of(n=600, epsilon=0.7)
+    kept = [moved(plan, [0.2, 0, 0], X=X[:600], y=Y[:600])[0] / 0.2 for _ in range(60)]
+    assert np.mean(np.greater(kept, 0.9)) > 0.7
+
+
 def test_a_monotone_fit_is_zero_at_the_length():
     assert root(np.arange(-3.0, 5.0)) == pytest.approx(0.45)
     assert root([-3, -1, -2, 1, 2, 3, 4, 5]) == pytest.approx(0.3 + 0.15 * 1.5 / 2.5)

@@ -19,7 +19,7 @@ from ..loops._oracle_iterate import partials
 from ..privacy.mechanisms._oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
-from ._shrinkage import is_shrunk, lacks_scale, moved_by
+from ._shrinkage import is_shrunk, lacks_scale, moved_by, size_of_margins
 
 # f, in lengths of the margins that public numbers keep, and the share of μ² for their derivatives.
 _LENGTHS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0)
@@ -29,6 +29,10 @@ _LEAST_EVIDENCE = 60.0
 # Clips of a derivative: narrow ones have less noise and more bias, and from this n μ on the bias is
 # what counts.
 _CLIP, _WIDER_CLIP, _CLEAR = 1.0, 1.5, 300.0
+# They are clips of D over such a share of its public size, or over 1 where that is larger. Short
+# margins have small derivatives, which noise for a clip of 1 would hide: on cancer cells at ε = 0.7
+# the median accuracy is .63, that of the larger class, and .88 with a clip of their size.
+_UNIT, _LEAST_UNIT = 0.5, 1e-6
 
 
 def length_share(request):
@@ -92,13 +96,15 @@ def with_length(plan, receipt, records, key, solution, known):
         return solution
     request, base = plan.request, np.zeros(solution.coef.shape)
     base[..., -1] = float(known[1][0])
-    *coef, offset = np.ravel(solution.coef - base)
+    moved = np.ravel(solution.coef - base)
+    unit = max(min(_UNIT * size_of_margins(plan, moved), 1.0), _LEAST_UNIT)
+    *coef, offset = moved / unit
     of_rows = records.along(np.array(coef), offset, plan.geometry.bounds, request.n_threads)
     place = of_rows.place(None, request.n_threads)
     units = LENGTH.units(plan, place.n_samples)
     stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
     oracle = RecordOracle(receipt, units, place, **stated)
-    points = np.array([(length, base.flat[-1]) for length in _LENGTHS])
+    points = np.array([(length * unit, base.flat[-1]) for length in _LENGTHS])
     return moved_by(root(partials(oracle, points, 0)), solution, base)
 
 

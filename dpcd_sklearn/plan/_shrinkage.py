@@ -173,12 +173,22 @@ def _borne_out(plan, solution, known):
     )
 
 
+def size_of_margins(plan, coef):
+    """The root mean square of margins, if columns are unrelated: from public and released numbers.
+
+    Parameters
+    ----------
+    plan : SolverPlan
+    coef : ndarray of shape (n_outputs, n_coordinates) or (n_coordinates,), or of the first ones
+    """
+    smoothness = plan.geometry.smoothness[: coef.shape[-1]]
+    return math.sqrt(float(np.sum(coef**2 * smoothness) / plan.request.loss.curvature))
+
+
 def _length(plan, moved):
     """How far coefficients of features moved, over how far noise alone would have carried them."""
     if not plan.noise_length:
         return math.inf
     request = plan.request
     moved = moved.reshape(-1, request.n_coordinates)[:, : request.n_features]
-    smoothness = plan.geometry.smoothness[: request.n_features]
-    squares = moved**2 * smoothness / request.loss.curvature
-    return min(math.sqrt(float(squares.sum())) / plan.noise_length, 1e9)
+    return min(size_of_margins(plan, moved) / plan.noise_length, 1e9)
