@@ -27,7 +27,7 @@ def _fitted_model(estimator, attribute):
     return estimator
 
 
-def _coefficients(model):
+def coefficients_of(model):
     """Coefficients of shape (n_outputs, n_features)."""
     return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
@@ -60,7 +60,7 @@ def _widths_and_words(model, units):
     return 1.0, "coefficient"
 
 
-def _names(estimator, model, feature_names, n_features):
+def names_of(estimator, model, feature_names, n_features):
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     if feature_names is None and hasattr(estimator, "steps"):
@@ -164,8 +164,8 @@ class CoefficientDisplay(Shown):
             there.
         """
         model = _fitted_model(estimator, "coef_")
-        coef, outputs, other, of_other = _coefficients(model), None, None, None
-        names = _names(estimator, model, feature_names, coef.shape[1])
+        coef, outputs, other, of_other = coefficients_of(model), None, None, None
+        names = names_of(estimator, model, feature_names, coef.shape[1])
         (widths, words), shown = _widths_and_words(model, units), ~fixed_features(model)
 
         def drawn(values):  # a column for each feature
@@ -173,7 +173,7 @@ class CoefficientDisplay(Shown):
 
         if beside is not None:
             other, of_other = _fitted_model(beside, "coef_"), _intervals(beside, level)
-            other = _coefficients(other)
+            other = coefficients_of(other)
             if other.shape != coef.shape:
                 raise ValueError(
                     f"the model beside has coefficients of shape {other.shape}, not {coef.shape}"
@@ -342,7 +342,7 @@ class StrengthDisplay(Shown):
         shown = np.flatnonzero(alike)[np.argsort(strengths[alike], kind="stable")]
         widths, words = _widths_and_words(model, units)
         coefs = np.asarray(path["coef"])[shown] * widths
-        names = _names(estimator, model, feature_names, coefs.shape[-1])
+        names = names_of(estimator, model, feature_names, coefs.shape[-1])
         if coefs.ndim == 3:  # a class at a time
             names = [f"{name}, {label}" for label in model.classes_ for name in names]
             coefs = coefs.reshape(len(coefs), -1)
