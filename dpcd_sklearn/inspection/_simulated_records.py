@@ -307,10 +307,7 @@ class SimulatedRecords:
         return self._pair(middle, at, (one, other), targets, weights)
 
     def _pair(self, cells, at, rows, targets, weights=None):
-        """Two data sets whose rows `at` are these, or are missing in the second; others are alike.
-
-        `cells` are those of all rows, or of each.
-        """
+        """Two data sets of cells, in which rows `at` are these, or are missing in the second."""
         sets = []
         for row, y in zip(rows, targets, strict=True):
             X = np.array(np.broadcast_to(cells, (self.n, self.p)))
