@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.inspection._release_tests import shown
+from dpcd_sklearn.inspection._release_tests import power_text
 from dpcd_sklearn.preprocessing import DPStandardScaler
 
 BALL = {"constraint": "l1_ball", "penalty": None, "fit_intercept": False}
@@ -56,7 +56,7 @@ def main():
         result = audit(MODELS[name], n_samples=options.n_samples, n_runs=options.n_runs)
         for row in result.releases:
             noticed = "none" if row.noticed_noise is None else f"{row.noticed_noise:.2f}"
-            cells = (name, row.kind, row.claim, f"{row.n_draws:,}", shown(row.power), noticed)
+            cells = (name, row.kind, row.claim, f"{row.n_draws:,}", power_text(row.power), noticed)
             print("|", " | ".join((*cells, row.verdict)), "|", flush=True)
         seconds = time.perf_counter() - start
         print(f"{name}: {seconds:.0f} s, {result.verdict} {result.unpaid}", file=sys.stderr)

@@ -22,7 +22,7 @@ from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._audit_tape import Kind
 from dpcd_sklearn.inspection._release_audit import audit_releases
 from dpcd_sklearn.inspection._release_claims import least_error
-from dpcd_sklearn.inspection._release_tests import shown
+from dpcd_sklearn.inspection._release_tests import power_text
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_KIND, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.preprocessing import DPStandardScaler
@@ -328,7 +328,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive():
 
 def test_powers_are_never_rounded_up():
     for power, text in ((0.8996, "0.899"), (0.9, "0.900"), (0.99999, "0.999"), (None, "unknown")):
-        assert shown(power) == text
+        assert power_text(power) == text
 
 
 def test_the_picture_shows_each_kind_and_its_power(small_result):
@@ -337,7 +337,7 @@ def test_the_picture_shows_each_kind_and_its_power(small_result):
     assert len(display.line_) == len(small_result.releases)
     texts = [text.get_text() for text in display.ax_.texts]
     for row, text in zip(small_result.releases, texts, strict=True):
-        assert text.startswith(f"{row.verdict}: {shown(row.power)}")
+        assert text.startswith(f"{row.verdict}: {power_text(row.power)}")
     assert display.ax_.get_title().startswith(small_result.verdict)
 
 

@@ -17,7 +17,7 @@ from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.inspection import BudgetDisplay, audit
 from dpcd_sklearn.inspection import _release_audit as audits
 from dpcd_sklearn.inspection._audit_tape import Kind
-from dpcd_sklearn.inspection._release_claims import least_error, mu_shown
+from dpcd_sklearn.inspection._release_claims import least_error, mu_proved
 from dpcd_sklearn.inspection._release_tests import error_bound
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, PoissonSampledEvent
@@ -78,9 +78,9 @@ def floor(release, relation="replace_one", group=1):
 
 def test_what_an_error_shows_is_what_has_it_as_its_least():
     for mu in (0.3, 1.0, 4.0):
-        assert mu_shown(ndtr(-mu / 2)) == pytest.approx(mu)
+        assert mu_proved(ndtr(-mu / 2)) == pytest.approx(mu)
         assert floor(GaussianEvent(2.0 / mu, 4)) == pytest.approx(ndtr(-mu / 2))
-    assert mu_shown(0.6) == 0.0
+    assert mu_proved(0.6) == 0.0
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])

@@ -5,7 +5,7 @@ from ._audit import AuditResult, audit
 from ._displays import AuditDisplay, BudgetDisplay, EpsilonDisplay
 from ._model_displays import CoefficientDisplay, StrengthDisplay
 from ._plan_fit import FitPlan, plan
-from ._release_audit import ReleaseResult
+from ._release_tests import ReleaseResult
 from ._report import PrivacyReport
 
 __all__ = [

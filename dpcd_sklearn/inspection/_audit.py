@@ -15,8 +15,8 @@ from ..utils._public import check_real
 from ..utils._shown import Shown, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
-from ._release_claims import mu_shown
-from ._release_tests import shown
+from ._release_claims import mu_proved
+from ._release_tests import power_text
 from ._simulated_records import SimulatedRecords, labels_of
 from ._simulated_tables import SimulatedTable, is_table
 
@@ -113,7 +113,7 @@ def table_of(releases):
         noticed = "none" if one.noticed_noise is None else f"{one.noticed_noise:.2f}"
         seen = (f"{one.error_upper:.3f}", f"{one.error_claimed:.3f}") if one.n_draws else ("", "")
         row = (one.kind, one.claim, f"{one.n_draws:,}", *seen)
-        rows.append((*row, shown(one.power), noticed, one.verdict))
+        rows.append((*row, power_text(one.power), noticed, one.verdict))
     return text_table(rows, left={0, 1, len(_HEADS) - 1})
 
 
@@ -219,8 +219,8 @@ def audit(
     k = fitted.privacy_event_.max_contributions or 1  # k records of a person tell k times as much
     return AuditResult(
         verdict=verdict,
-        epsilon_lower=max(_epsilon_shown(row, delta) for row in rows),
-        mu_lower=max(k * mu_shown(row.error_upper) / max(row.group, 1) for row in rows),
+        epsilon_lower=max(_epsilon_proved(row, delta) for row in rows),
+        mu_lower=max(k * mu_proved(row.error_upper) / max(row.group, 1) for row in rows),
         epsilon=float(epsilon),
         delta=float(delta),
         mu=None if squared is None else math.sqrt(squared),
@@ -311,7 +311,7 @@ def _passes(row):
     return 1, -1.0 if row.power is None else row.power
 
 
-def _epsilon_shown(row, delta):
+def _epsilon_proved(row, delta):
     """The largest ε whose (ε, delta)-DP mechanisms err as rarely on so many records."""
     low, high = 0.0, 64.0
     for _ in range(40):

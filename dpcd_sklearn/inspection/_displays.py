@@ -11,7 +11,7 @@ from ..privacy.ledger._ledger_report import LedgerReport
 from ..utils._public import check_count, check_real
 from ..utils._shown import Shown
 from ._audit import AuditResult, audit
-from ._release_tests import REQUIRED_POWER, shown
+from ._release_tests import REQUIRED_POWER, power_text
 
 
 def axes_of(ax, **options):
@@ -95,7 +95,7 @@ class AuditDisplay(Shown):
         self.line_ = ax.barh(at, powers, color=[colors[row.verdict] for row in rows])
         for k, row in enumerate(rows):
             noticed = "" if row.noticed_noise is None else f", noticed {row.noticed_noise:.2f}"
-            ax.text(0.02, k, f"{row.verdict}: {shown(row.power)}{noticed}", va="center")
+            ax.text(0.02, k, f"{row.verdict}: {power_text(row.power)}{noticed}", va="center")
         ax.axvline(REQUIRED_POWER, color="k", ls=":", label=f"required, {REQUIRED_POWER}")
         ax.set_yticks(at, [f"{row.kind}\n{row.claim}" for row in rows])
         ax.invert_yaxis()
@@ -108,7 +108,7 @@ class AuditDisplay(Shown):
         bound = rf"$\epsilon\geq${result.epsilon_lower:.2g} of {result.epsilon:.3g}"
         if result.mu is not None:
             bound = rf"$\mu\geq${result.mu_lower:.2g} of {result.mu:.3g}"
-        return f"{result.verdict}: {bound} (power {shown(result.power)})"
+        return f"{result.verdict}: {bound} (power {power_text(result.power)})"
 
 
 # ---- The picture of a ledger: what was spent when, and what is left ------------------------------

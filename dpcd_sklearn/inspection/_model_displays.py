@@ -12,32 +12,27 @@ from ..pipeline._joint_plan import names_at_the_end
 from ..utils._shown import Shown
 from ._displays import axes_of, legend_beside
 
-_ADVICE = {
-    "strength_path_": '; state several strengths, or "auto", and records enough for a choice',
-}
 
-
-def _fitted_model(estimator, attribute):
+def _fitted_model(estimator, attribute, advice=""):
     """The fitted linear model of an estimator, the last step of a pipeline."""
     check_is_fitted(estimator)
     estimator = last_step(estimator)
     if not hasattr(estimator, attribute):
-        name, advice = type(estimator).__name__, _ADVICE.get(attribute, "")
-        raise ValueError(f"{name} has no {attribute}{advice}")
+        raise ValueError(f"{type(estimator).__name__} has no {attribute}{advice}")
     return estimator
 
 
-def _coefficients(model):
+def coefficients_of(model):
     """Coefficients of shape (n_outputs, n_features)."""
     return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
 
-def _intervals(estimator, level):
-    """Intervals of the features, or None where the model has none."""
-    model = _fitted_model(estimator, "coef_")
+def _intervals(model, level, widths, is_used):
+    """Intervals of the used features, times widths, or None where the model has none."""
     if not getattr(model, "inference_valid_", False):
         return None
-    return model.confidence_interval(level)[: model.n_features_in_]
+    intervals = model.confidence_interval(level)[: model.n_features_in_]
+    return (intervals.T * widths).T[is_used]
 
 
 def _widths_and_words(model, units):
@@ -60,7 +55,7 @@ def _widths_and_words(model, units):
     return 1.0, "coefficient"
 
 
-def _names(estimator, model, feature_names, n_features):
+def names_of(estimator, model, feature_names, n_features):
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     if feature_names is None and hasattr(estimator, "steps"):
@@ -164,37 +159,28 @@ class CoefficientDisplay(Shown):
             there.
         """
         model = _fitted_model(estimator, "coef_")
-        coef, outputs, other, of_other = _coefficients(model), None, None, None
-        names = _names(estimator, model, feature_names, coef.shape[1])
-        (widths, words), shown = _widths_and_words(model, units), ~fixed_features(model)
-
-        def drawn(values):  # a column for each feature
-            return None if values is None else (values * widths)[:, shown]
-
-        if beside is not None:
-            other, of_other = _fitted_model(beside, "coef_"), _intervals(beside, level)
-            other = _coefficients(other)
-            if other.shape != coef.shape:
-                raise ValueError(
-                    f"the model beside has coefficients of shape {other.shape}, not {coef.shape}"
-                )
-        if len(coef) > 1:
-            outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
-        intervals, of_other = (
-            None if ends is None else drawn(ends.T).T
-            for ends in (_intervals(model, level), of_other)
-        )
-        failed = getattr(model, "inference_valid_", True) is False
+        coef, is_used = coefficients_of(model), ~fixed_features(model)
+        names = names_of(estimator, model, feature_names, coef.shape[1])
+        widths, xlabel = _widths_and_words(model, units)
         display = cls(
-            drawn(coef),
-            [name for name, is_shown in zip(names, shown, strict=True) if is_shown],
-            outputs,
-            intervals=intervals,
-            beside=drawn(other),
-            beside_intervals=of_other,
-            xlabel=words,
-            title="no intervals: the inference is not valid" if failed else None,
+            (coef * widths)[:, is_used],
+            [name for name, used in zip(names, is_used, strict=True) if used],
+            intervals=_intervals(model, level, widths, is_used),
+            xlabel=xlabel,
         )
+        if len(coef) > 1:
+            display.outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
+        if getattr(model, "inference_valid_", True) is False:
+            display.title = "no intervals: the inference is not valid"
+        if beside is not None:
+            other = _fitted_model(beside, "coef_")
+            beside = coefficients_of(other)
+            if beside.shape != coef.shape:
+                raise ValueError(
+                    f"the model beside has coefficients of shape {beside.shape}, not {coef.shape}"
+                )
+            display.beside = (beside * widths)[:, is_used]
+            display.beside_intervals = _intervals(other, level, widths, is_used)
         return display.plot(max_features=max_features, ax=ax)
 
     def plot(self, *, max_features=20, ax=None):
@@ -217,49 +203,47 @@ class CoefficientDisplay(Shown):
         lacks = np.zeros(coef.shape[1], dtype=bool)
         if self.intervals is not None and np.isfinite(self.intervals).any():
             lacks = np.isnan(self.intervals).any(axis=1)
-        shown = np.lexsort((-np.abs(coef).max(axis=0), lacks))[:max_features][::-1]
+        order = np.lexsort((-np.abs(coef).max(axis=0), lacks))[:max_features][::-1]
         height = 0.8 / len(coef)
         if ax is None:
-            rows = max(len(shown) * max(1, 0.4 * len(coef)), 4)
+            rows = max(len(order) * max(1, 0.4 * len(coef)), 4)
             ax = axes_of(None, figsize=(6, 1.2 + 0.25 * min(rows, 60)))
         self.ax_, self.figure_, self.bars_, self.errors_ = ax, ax.figure, [], []
-        at = np.arange(len(shown), dtype=float)
-        aside = 0.0 if self.beside is None else 0.12  # two intervals are never one over the other
-        for k, row in enumerate(coef):
-            offset = (k - (len(coef) - 1) / 2) * height
-            label = None if self.outputs is None else self.outputs[k]
-            if self.intervals is not None:
-                self._draw(row[shown], self.intervals[shown], at + aside, "o", "C0", "private")
-                continue
-            bars = ax.barh(at - offset, row[shown], height, color=f"C{k % 10}", label=label)
-            self.bars_.append(bars)
-        for k, row in enumerate([] if self.beside is None else np.atleast_2d(self.beside)):
-            offset = (k - (len(coef) - 1) / 2) * height if self.bars_ else aside
-            intervals = self.beside_intervals
-            label = "without privacy" if k == 0 else None
-            of_shown = None if intervals is None else intervals[shown]
-            self._draw(row[shown], of_shown, at - offset, "D", "0.35", label)
+        at = np.arange(len(order), dtype=float)
+        offsets = (np.arange(len(coef)) - (len(coef) - 1) / 2) * height
+        if self.intervals is not None:  # two intervals are never one over the other
+            offsets = np.array([0.0 if self.beside is None else 0.12])
+            self._draw(coef[0], self.intervals, order, at + offsets[0], "o", "C0", "private")
+        else:
+            for k, (row, offset) in enumerate(zip(coef, offsets, strict=True)):
+                label = None if self.outputs is None else self.outputs[k]
+                bars = ax.barh(at - offset, row[order], height, color=f"C{k % 10}", label=label)
+                self.bars_.append(bars)
+        if self.beside is not None:
+            label = "without privacy"
+            for row, offset in zip(np.atleast_2d(self.beside), offsets, strict=True):
+                self._draw(row, self.beside_intervals, order, at - offset, "D", "0.35", label)
+                label = None  # one entry of the legend for all outputs
         ax.axvline(0, color="0.3", lw=0.8)
-        names = [f"{self.feature_names[j]}{' (no interval)' * bool(lacks[j])}" for j in shown]
+        names = [f"{self.feature_names[j]}{' (no interval)' * bool(lacks[j])}" for j in order]
         ax.set_yticks(at, names)
-        left = coef.shape[1] - len(shown)
-        ax.set(xlabel=self.xlabel, ylim=(-0.6, len(shown) - 0.4))
-        words = [self.title] if self.title else []
-        if left:
-            words.append(f"the largest {len(shown)} of {coef.shape[1]:,}")
-        if words:
-            ax.set_title("; ".join(words), fontsize="medium")
+        ax.set(xlabel=self.xlabel, ylim=(-0.6, len(order) - 0.4))
+        n_all = coef.shape[1]
+        cut = f"the largest {len(order)} of {n_all:,}" if len(order) < n_all else None
+        if texts := list(filter(None, (self.title, cut))):
+            ax.set_title("; ".join(texts), fontsize="medium")
         if self.outputs is not None or self.beside is not None:
             legend_beside(ax)
         return self
 
-    def _draw(self, values, intervals, at, marker, color, label):
-        """Points, with intervals if there are some."""
-        reach = None if intervals is None else np.abs(intervals.T - values)
-        drawn = self.ax_.errorbar(
-            values, at, xerr=reach, fmt=marker, color=color, ms=5, lw=1.6, capsize=3, label=label
-        )
-        self.errors_.append(drawn)
+    def _draw(self, values, intervals, order, at, marker, color, label):
+        """Points in this order, with intervals if there are some."""
+        reach = None if intervals is None else np.abs(intervals.T - values)[:, order]
+        points = self.ax_.errorbar(
+            values[order], at, xerr=reach, fmt=marker, color=color, ms=5, lw=1.6, capsize=3,
+            label=label,
+        )  # fmt: skip
+        self.errors_.append(points)
 
 
 # ---- A picture of the strengths of a penalty among which a fit chose. Free of charge -------------
@@ -332,17 +316,18 @@ class StrengthDisplay(Shown):
             none of its words or asks for bounds that are not there.
         """
         estimator = getattr(estimator, "best_estimator_", estimator)
-        model = _fitted_model(estimator, "strength_path_")
+        advice = '; state several strengths, or "auto", and records enough for a choice'
+        model = _fitted_model(estimator, "strength_path_", advice)
         name, path = model._strength_name, model.strength_path_
         path = path[output] if isinstance(path, list) else path
         best = int(np.argmin(path["excess_loss"]))
         strengths = np.asarray(path[name], dtype=float)
         alike = np.array(path["penalty"]) == path["penalty"][best]
         alike &= path["l1_ratio"] == path["l1_ratio"][best]
-        shown = np.flatnonzero(alike)[np.argsort(strengths[alike], kind="stable")]
+        order = np.flatnonzero(alike)[np.argsort(strengths[alike], kind="stable")]
         widths, words = _widths_and_words(model, units)
-        coefs = np.asarray(path["coef"])[shown] * widths
-        names = _names(estimator, model, feature_names, coefs.shape[-1])
+        coefs = np.asarray(path["coef"])[order] * widths
+        names = names_of(estimator, model, feature_names, coefs.shape[-1])
         if coefs.ndim == 3:  # a class at a time
             names = [f"{name}, {label}" for label in model.classes_ for name in names]
             coefs = coefs.reshape(len(coefs), -1)
@@ -350,10 +335,10 @@ class StrengthDisplay(Shown):
         if path["penalty"][best] == "elasticnet":
             xlabel += f", l1_ratio {path['l1_ratio'][best]:g}"
         display = cls(
-            strengths[shown],
+            strengths[order],
             coefs,
-            path["excess_loss"][shown],
-            path["excess_loss_std"][shown],
+            path["excess_loss"][order],
+            path["excess_loss_std"][order],
             float(strengths[best]),
             names,
             xlabel=xlabel,

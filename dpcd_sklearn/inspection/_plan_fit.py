@@ -139,11 +139,10 @@ class FitPlan(Shown):
             lines.append(f"{n:>10,}  {plain:>13.3f}  {private}{valid}{mark}")
         for target in (0.05, 0.02):
             needed = self.n_samples_for(target)
+            number = "far more" if math.isinf(needed) else f"about {needed:,.0f} {who}"
             if needed <= self.sizes[0]:
-                told = f"{self.sizes[0]:,} {who} or fewer"
-            else:
-                told = "far more" if math.isinf(needed) else f"about {needed:,.0f} {who}"
-            lines.append(f"to lose at most {target:g}: {told}")
+                number = f"{self.sizes[0]:,} {who} or fewer"
+            lines.append(f"to lose at most {target:g}: {number}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -228,7 +227,9 @@ def plan(
     """
     check_count(n_samples, "n_samples")
     check_count(n_repeats, "n_repeats")
-    rows, n_features = n_features, _width(n_features)
+    rows = n_features
+    is_number = isinstance(n_features, Integral)
+    n_features = check_count(n_features, "n_features") if is_number else width_of(n_features)
     signal = check_real(signal, "signal", low=0.0, high=1.0)
     model = clone(estimator)
     part = private_part(model)
@@ -238,7 +239,8 @@ def plan(
             "and planned_event of the search has its price"
         )
     part.set_params(accountant=None)
-    event, delta = _event_of(part, n_samples, rows, n_outputs)
+    event = event_of(part, n_samples, rows, n_outputs)
+    delta = resolved_delta(part.delta, n_samples, part.n_public)
     make_data = make_data or simulated_records(model, n_features, n_outputs, signal)
     by_id = event.max_contributions is None
     if rows_per_person is not None and not by_id:
@@ -276,17 +278,6 @@ def plan(
         valid=valid if getattr(last_step(model), "inference", False) else None,
         rows_per_person=float(np.mean(counts)),
     )
-
-
-def _width(n_features):
-    if isinstance(n_features, Integral):
-        return check_count(n_features, "n_features")
-    return width_of(n_features)
-
-
-def _event_of(part, n_samples, rows, n_outputs):
-    event = event_of(part, n_samples, rows, n_outputs)
-    return event, resolved_delta(part.delta, n_samples, part.n_public)
 
 
 def _releases(event):

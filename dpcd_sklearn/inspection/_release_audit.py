@@ -13,7 +13,6 @@
     both data sets, bit for bit, or was not released by any mechanism.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +26,6 @@ from ..privacy.accounting._events import SelectionEvent
 from ..testing._tape import key_of
 from ..testing._tape import unpaid as unpaid_releases
 from ..utils._persons import relation_of
-from ..utils._shown import Shown
 from ..utils._warnings import silence
 from ._audit_tape import AuditTape, EnoughError, kinds_of
 from ._release_claims import game_of, lone_names
@@ -35,10 +33,10 @@ from ._release_tests import (
     REQUIRED_POWER,
     ChoiceTest,
     GaussianTest,
-    error_bound,
+    ReleaseResult,
+    judged,
     power_of,
     separation,
-    verdict_of,
 )
 from ._simulated_records import CHANGES, OF_KIND, by_person
 
@@ -46,51 +44,6 @@ from ._simulated_records import CHANGES, OF_KIND, by_person
 _LOOK, _SECOND_LOOK, _BETTER = 16, 64, 3
 _SCALES = "choices of scales"
 _SHARES = np.arange(0.99, 0.0, -0.01)
-
-
-@dataclass(frozen=True)
-class ReleaseResult(Shown):
-    """Errors of the best guess from one kind of release, and what they prove.
-
-    Attributes
-    ----------
-    kind : str
-    claim : str
-        Claim of the event, for all releases of this kind.
-    n_releases : int
-        That a fit makes.
-    n_draws : int
-        That the guesses were made from: 0 if none could be exercised.
-    group : int
-        Records that the two data sets differ in.
-    pair : str
-        How they differ.
-    n_guesses : int
-    error, error_upper, error_claimed : float
-        Share of wrong guesses, the upper confidence bound on its mean, and the least that the claim
-        allows.
-    power : float or None
-        Probability that the same audit contradicts this release with half of its noise, measured;
-        of names of lone categories with half of the way to the threshold, computed.
-    noticed_noise : float or None
-        The largest share of the claimed noise that would be noticed with a power of 0.9, from how
-        far the data sets were told apart; None if not even 0.01 would.
-    verdict : {"contradiction", "passed", "inconclusive"}
-    """
-
-    kind: str
-    claim: str
-    n_releases: int
-    n_draws: int
-    group: int
-    pair: str
-    n_guesses: int
-    error: float
-    error_upper: float
-    error_claimed: float
-    power: float | None
-    noticed_noise: float | None
-    verdict: str
 
 
 class Runs:
@@ -170,8 +123,7 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
             rows.append(contest.result(n_runs, alike, measures))
         for kind in named:
             (number,) = kinds[kind]
-            row = lone_names(runs, made_up, kind, number, n_runs, alike, measures)
-            rows.append(ReleaseResult(**row))
+            rows.append(lone_names(runs, made_up, kind, number, n_runs, alike, measures))
         rows = _of_one_choice(rows)
         off = unpaid_releases(runs.leader, charged)
         rows += [_not_exercised(release, -off[key_of(release)]) for release in charged.releases
@@ -200,12 +152,7 @@ def _of_one_choice(rows):
 
 
 def _not_exercised(release, count):
-    nothing = dict.fromkeys(("n_draws", "group", "n_guesses"), 0)
-    return ReleaseResult(
-        kind="not exercised", claim=str(replace(release, count=count)), n_releases=count,
-        pair="none", error=math.nan, error_upper=1.0, error_claimed=0.0, power=None,
-        noticed_noise=None, verdict="inconclusive", **nothing,
-    )  # fmt: skip
+    return ReleaseResult("not exercised", str(replace(release, count=count)), count)
 
 
 def _unpaid(runs, made_up, generator):
@@ -301,19 +248,16 @@ class _Contest:
         runs = [self._runs.draws(self._numbers, data, n_runs) for data in best.pair]
         values = list(map(best.test.of, runs))
         errors, power = best.test.errors(values), None
-        upper = error_bound(errors, 2 * n_runs, confidence)
         if measures:
             found = best.test.errors([best.test.of(side, 0.5) for side in runs])
             power = power_of(found, 2 * n_runs, n_runs, confidence, game.error)
-        told = separation(*values)
-        return ReleaseResult(
-            kind=kind.words, claim=_claim_of(kind, n_releases), n_releases=n_releases,
-            n_draws=2 * n_runs * game.n_releases, group=game.group, pair=best.name,
-            n_guesses=2 * n_runs, error=errors / (2 * n_runs), error_upper=upper,
-            error_claimed=game.error, power=power,
-            noticed_noise=_noticed(told, n_runs, confidence, game.error),
-            verdict=verdict_of(upper, game.error, power),
+        distance = separation(*values)
+        row = ReleaseResult(
+            kind.words, _claim_of(kind, n_releases), n_releases,
+            n_draws=2 * n_runs * game.n_releases, group=game.group, pair=best.name, power=power,
+            noticed_noise=_noticed(distance, n_runs, confidence, game.error),
         )  # fmt: skip
+        return judged(row, errors, 2 * n_runs, confidence, game.error)
 
     def _best(self):
         found = []
@@ -348,10 +292,10 @@ def _claim_of(kind, count):
     return words if rate is None else f"{words}, rate {rate:.3g}"
 
 
-def _noticed(told, n_runs, confidence, claimed):
+def _noticed(distance, n_runs, confidence, claimed):
     """The largest share of the noise that would be noticed."""
     for share in _SHARES:
-        error = min(float(ndtr(-told / 2 / share)), 0.5)
+        error = min(float(ndtr(-distance / 2 / share)), 0.5)
         if power_of(error * 1e6, 10**6, n_runs, confidence, claimed) >= REQUIRED_POWER:
             return round(float(share), 2)
     return None

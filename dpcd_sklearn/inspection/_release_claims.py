@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent, SelectionEvent
 from ..privacy.accounting._renyi import choices_loss, is_tractable
-from ._release_tests import error_bound, verdict_of
+from ._release_tests import ReleaseResult, error_bound, judged
 from ._simulated_tables import LONE
 
 # ---- Categories of one record each: whether they are named as rarely as the threshold promises ---
@@ -24,7 +24,7 @@ from ._simulated_tables import LONE
 
 
 def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
-    """Fields of a `ReleaseResult` for the names of categories of one record.
+    """The row of the names of categories of one record.
 
     An error is a run that names none of them, where as many as can be are there; `number` is that
     of the entry.
@@ -34,20 +34,16 @@ def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
     drawn = runs.draws((number,), made_up.with_lone_categories(group), n_runs)
     named = np.array([_is_one_named(entry.released) for (entry,) in drawn], dtype=float)
     errors = int(np.sum(named == 0))
-    upper = error_bound(errors, n_runs, confidence, alike=True)
     power = None
     if measures:  # of a threshold half as far away
         away = float(ndtri(min(release.spare / n_columns, 0.5))) / 2
         silent = n_runs * group * n_columns * float(log_ndtr(-away))
         power = -math.expm1(silent) if _one_is_enough(n_runs, confidence) < claimed else 0.0
-    return {
-        "kind": "names of lone categories",
-        "claim": f"1 within a probability of {release.spare:.2g}",
-        "n_releases": 1, "n_draws": n_runs, "group": group, "pair": "categories of their own",
-        "n_guesses": n_runs, "error": errors / n_runs, "error_upper": upper,
-        "error_claimed": claimed, "power": power, "noticed_noise": None,
-        "verdict": verdict_of(upper, claimed, power),
-    }  # fmt: skip
+    row = ReleaseResult(
+        "names of lone categories", f"1 within a probability of {release.spare:.2g}", 1,
+        n_draws=n_runs, group=group, pair="categories of their own", power=power,
+    )  # fmt: skip
+    return judged(row, errors, n_runs, confidence, claimed, alike=True)
 
 
 def _group(release, n_samples, n_runs, confidence):
@@ -194,7 +190,7 @@ def sampled_distance(release, neighboring, group):
     return min(1.0, distance + 1e-6)
 
 
-def mu_shown(error):
+def mu_proved(error):
     """The largest μ whose mechanisms can't have so small an error."""
     return float(max(0.0, -2 * ndtri(error)))
 

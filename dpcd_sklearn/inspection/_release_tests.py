@@ -1,11 +1,15 @@
 """Tests that tell two data sets by what releases answer: each is fixed before it is judged."""
 
+import math
+from dataclasses import dataclass, replace
+
 import numpy as np
 from scipy import stats
 
 from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import GreedyChoices
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
+from ..utils._shown import Shown
 from ._simulated_tables import COMMON
 
 # ---- Bounds, powers and verdicts of all audits, from how many guesses were wrong -----------------
@@ -59,14 +63,65 @@ def power_of(errors, n_seen, n_runs, confidence, claimed):
     return float(stats.betabinom.cdf(low, n, errors + 0.5, n_seen - errors + 0.5))
 
 
-def verdict_of(upper, claimed, power):
-    """In a word; without the power to notice half of the noise nothing is passed."""
+@dataclass(frozen=True)
+class ReleaseResult(Shown):
+    """Errors of the best guess from one kind of release, and what they prove.
+
+    Attributes
+    ----------
+    kind : str
+    claim : str
+        Claim of the event, for all releases of this kind.
+    n_releases : int
+        That a fit makes.
+    n_draws : int
+        That the guesses were made from: 0 if none could be exercised.
+    group : int
+        Records that the two data sets differ in.
+    pair : str
+        How they differ.
+    n_guesses : int
+    error, error_upper, error_claimed : float
+        Share of wrong guesses, the upper confidence bound on its mean, and the least that the claim
+        allows.
+    power : float or None
+        Probability that the same audit contradicts this release with half of its noise, measured;
+        of names of lone categories with half of the way to the threshold, computed.
+    noticed_noise : float or None
+        The largest share of the claimed noise that would be noticed with a power of 0.9, from how
+        far the data sets were told apart; None if not even 0.01 would.
+    verdict : {"contradiction", "passed", "inconclusive"}
+    """
+
+    kind: str
+    claim: str
+    n_releases: int
+    n_draws: int = 0
+    group: int = 0
+    pair: str = "none"
+    n_guesses: int = 0
+    error: float = math.nan
+    error_upper: float = 1.0
+    error_claimed: float = 0.0
+    power: float | None = None
+    noticed_noise: float | None = None
+    verdict: str = "inconclusive"
+
+
+def judged(row, errors, n_guesses, confidence, claimed, alike=False):
+    """A row with the bound on its errors and the verdict; without power nothing is passed."""
+    upper, verdict = error_bound(errors, n_guesses, confidence, alike), "inconclusive"
     if upper < claimed:
-        return "contradiction"
-    return "passed" if power is not None and power >= REQUIRED_POWER else "inconclusive"
+        verdict = "contradiction"
+    elif row.power is not None and row.power >= REQUIRED_POWER:
+        verdict = "passed"
+    return replace(
+        row, n_guesses=n_guesses, error=errors / n_guesses, error_upper=upper,
+        error_claimed=claimed, verdict=verdict,
+    )  # fmt: skip
 
 
-def shown(power):
+def power_text(power):
     """Digits of a power, never more than there is: .8996 is no .9."""
     return "unknown" if power is None else f"{np.floor(power * 1000) / 1000:.3f}"
 

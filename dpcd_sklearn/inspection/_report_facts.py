@@ -20,10 +20,11 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._ledger_report import signed_by
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
-from ._model_displays import _coefficients, _names
+from ._model_displays import coefficients_of, names_of
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 MOST_COEFFICIENTS = 30
+_PACKAGES = ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")
 NOT_PROTECTED = (
     "the number of records (under replace-one neighbours), the shape and dtype of the table, and "
     "the names of its columns",
@@ -45,18 +46,21 @@ def facts_of(subject, vouched_by, date):
     if vouched_by is not None and not isinstance(vouched_by, str):
         raise TypeError(f"vouched_by must be a text or None, got {vouched_by!r}")
     if isinstance(subject, PrivacyAccountant):
-        told = _of_ledger(subject)
+        facts = _facts_of_ledger(subject)
     else:
-        told = _of_estimator(subject, vouched_by)
-    versions = {p: _version(p) for p in ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")}
-    k = told["guarantee"]["max_contributions"]
+        facts = _facts_of_estimator(subject, vouched_by)
+    k = facts["guarantee"]["max_contributions"]
     beyond = "a person with several rows: the unit is one row"
     if k is None:
         beyond = "a person who comes under two ids"
     elif k > 1:
         beyond = f"a person with more rows than {k:,}, which is a promise about the table"
-    told |= {"not_protected": [beyond, *NOT_PROTECTED], "date": date}
-    return told | {"versions": versions | {"Python": platform.python_version()}}
+    versions = {name: _version(name) for name in _PACKAGES} | {"Python": platform.python_version()}
+    return facts | {
+        "not_protected": [beyond, *NOT_PROTECTED],
+        "date": date,
+        "versions": versions,
+    }
 
 
 def _version(name):
@@ -69,7 +73,7 @@ def _version(name):
 # ---- a ledger -----------------------------------------------------------------------------------
 
 
-def _of_ledger(accountant):
+def _facts_of_ledger(accountant):
     report = accountant.report()
     entries = [
         {
@@ -119,18 +123,18 @@ def _neighbours_of(stated):
 # ---- a model, a pipeline, a search --------------------------------------------------------------
 
 
-def _of_estimator(estimator, vouched_by):
+def _facts_of_estimator(estimator, vouched_by):
     owner = _private_part(estimator)
+    model = last_step(getattr(owner, "best_estimator_", owner))  # has coefficients if any has
     event, spent = owner.privacy_event_, owner.privacy_spent_
     leaks = [
         {"severity": leak.severity, "where": leak.where, "what": leak.what, "why": leak.why}
         for leak in find_leaks(estimator)
     ]
     private = math.isfinite(spent.epsilon)
-    curve = [(d, epsilon_of(event, d)) for d in DELTAS] if private else []
-    model = _model_of(owner)
-    told = {
-        "kind": _kind(owner),
+    curve = [(delta, epsilon_of(event, delta)) for delta in DELTAS] if private else []
+    facts = {
+        "kind": "pipeline" if hasattr(owner, "steps") else "model",
         "name": type(owner).__name__,
         "model": type(model).__name__,
         "solver": getattr(model, "solver_", None),
@@ -146,21 +150,22 @@ def _of_estimator(estimator, vouched_by):
         },
         "releases": [str(release) for release in event.releases],
         # at the least δ no ε can be proved of some searches
-        "curve": [[d, plain(epsilon)] for d, epsilon in curve if math.isfinite(epsilon)],
+        "curve": [[delta, plain(epsilon)] for delta, epsilon in curve if math.isfinite(epsilon)],
         "bounds": _bounds(estimator, owner, model, vouched_by),
         "coefficients": _coefficient_table(owner, model),
         "leaks": leaks,
         "accountant": getattr(owner, "accountant", None) is not None,
     }
     if hasattr(owner, "best_params_"):
-        told["search"] = {
-            "best_params": {name: plain(value) for name, value in owner.best_params_.items()},
-            "best_score": plain(owner.best_score_),
-            "epsilon_of_a_run": plain(owner.run_epsilon_),
+        search = {
+            "best_params": owner.best_params_,
+            "best_score": owner.best_score_,
+            "epsilon_of_a_run": owner.run_epsilon_,
         }
+        facts |= {"kind": "search", "search": plain(search)}
     if hasattr(owner, "shares_"):
-        told["shares"] = {name: plain(share) for name, share in owner.shares_.items()}
-    return told
+        facts["shares"] = plain(owner.shares_)
+    return facts
 
 
 def _private_part(estimator):
@@ -179,17 +184,6 @@ def _private_part(estimator):
     )
 
 
-def _kind(owner):
-    if hasattr(owner, "best_params_"):
-        return "search"
-    return "pipeline" if hasattr(owner, "steps") else "model"
-
-
-def _model_of(owner):
-    """The fitted model inside, which has coefficients if anything has."""
-    return last_step(getattr(owner, "best_estimator_", owner))
-
-
 def _flaws(owner, model, private, leaks):
     """Why nothing is protected, if that is so."""
     found = [] if private else ["epsilon is infinite: there is no noise"]
@@ -203,23 +197,22 @@ def _flaws(owner, model, private, leaks):
 
 def _bounds(estimator, owner, model, vouched_by):
     """Bounds that clip records, where they come from, and who says that they are public."""
-    told = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
+    of_steps = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
     rows = [row for path, part in _parts(estimator) for row in _bounds_of_step(path, part)]
     for name in ("feature_bounds", "row_norm_bound", "target_bounds", "feature_scale", "classes"):
         value, stated = (getattr(model, each, None) for each in (name + "_", name))
         if value is None and stated is None:
             continue
-        if name in told:
-            is_narrower = _is_narrower(value, told[name], model)
+        source = "stated"
+        if name in of_steps:
             source = "the range of an earlier step"
-            source = f"found within {source}, as part of ε" if is_narrower else source
+            if _is_narrower(value, of_steps[name], model):
+                source = f"found within {source}, as part of ε"
         elif stated is None:
             source = "read from y, and published" if name == "classes" else "found, as part of ε"
         elif stated == "private" or _is_narrower(value, stated, model):
             source = "found within stated bounds, as part of ε"
             rows += [] if stated == "private" else [(f"{name}, as stated", stated, "stated")]
-        else:
-            source = "stated"
         rows.append((name, stated if value is None else value, source))
     vouched = {"stated": vouched_by or "nobody is named"}
     return [
@@ -275,34 +268,32 @@ def _coefficient_table(owner, model):
     """The largest coefficients beside the noise in them, or None of what has none."""
     if not hasattr(model, "coef_"):
         return None
-    coef = _coefficients(model).astype(float)
-    names = _names(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
-    noise, error = (_deviations(model, name) for name in ("privacy_std_", "coef_std_"))
-    is_shown = np.broadcast_to(~fixed_features(model), coef.shape)
-    is_told = is_shown if noise is None else is_shown & np.isfinite(noise[: coef.shape[1]])
-    n_shown = np.count_nonzero(is_shown)  # those that are not told apart come after the others
-    order = np.lexsort((-np.abs(coef).ravel(), ~is_told.ravel(), ~is_shown.ravel()))
-    order = order[: min(n_shown, MOST_COEFFICIENTS)]
-    rows = []
-    for k in order:
+    coef = coefficients_of(model).astype(float)
+    names = names_of(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
+    noise, error = (_deviations(model, name, coef) for name in ("privacy_std_", "coef_std_"))
+    noise_known = bool(np.isfinite(noise).any())
+    is_used = np.broadcast_to(~fixed_features(model), coef.shape)
+    # those that are not told apart come after the others
+    is_arbitrary = is_used & np.isnan(noise[: coef.shape[1]]) & noise_known
+    order = np.lexsort((-np.abs(coef).ravel(), is_arbitrary.ravel(), ~is_used.ravel()))
+    n_used, rows = int(np.count_nonzero(is_used)), []
+    for k in order[: min(n_used, MOST_COEFFICIENTS)]:
         output, j = divmod(int(k), coef.shape[1])
         row = {"feature": names[j], "coefficient": plain(coef[output, j])}
         row |= {"output": output} if len(coef) > 1 else {}
         for name, found in (("noise", noise), ("standard_error", error)):
-            known = found is not None and np.isfinite(found[j])
-            row[name] = plain(found[j]) if known else None
+            row[name] = None if np.isnan(found[j]) else plain(found[j])
         rows.append(row)
-    n_arbitrary = int(n_shown - np.count_nonzero(is_told))
-    told = {"of": int(n_shown), "rows": rows, "noise_known": noise is not None}
-    return told | {"n_arbitrary": n_arbitrary}
+    table = {"of": n_used, "rows": rows, "noise_known": noise_known}
+    return table | {"n_arbitrary": int(np.count_nonzero(is_arbitrary))}
 
 
-def _deviations(model, name):
-    """Standard deviations of the coefficients of one output, or None where none is known."""
+def _deviations(model, name, coef):
+    """Standard deviations of the coefficients, and of an intercept; NaN where none is known."""
     found = getattr(model, name, None)
-    if found is None or np.ndim(found) != 1 or not np.isfinite(found).any():
-        return None
-    return np.asarray(found, dtype=float)
+    if found is None or np.ndim(found) != 1:
+        return np.full(coef.shape[1], np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 # ---- plain values -------------------------------------------------------------------------------

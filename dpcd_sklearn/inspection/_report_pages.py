@@ -45,152 +45,137 @@ def neighbours_of(stated):
 
 
 # ---- sections, in order -------------------------------------------------------------------------
+#
+# A block is a text, a list of items, or a table: a tuple of its heads and its rows.
+
+_NO_GUARANTEE = "No guarantee holds:"
 
 
 def sections_of(facts):
-    """Titles with blocks: ("text" | "flaw", text), ("list", lines) or ("table", heads, rows)."""
+    """Titles with their blocks."""
     yield "The guarantee", _guarantee(facts)
     if facts["kind"] == "ledger":
-        yield "What was released", [("table", *_entries(facts))]
+        yield "What was released", [_entries(facts["entries"])]
     else:
         yield "What was released", _releases(facts["releases"])
         if facts["curve"]:
-            rows = [(f"{delta:g}", _text(epsilon)) for delta, epsilon in facts["curve"]]
-            yield "The same at other δ", [("table", ("δ", "ε"), rows)]
+            rows = [(f"{delta:g}", epsilon) for delta, epsilon in facts["curve"]]
+            yield "The same at other δ", [(("δ", "ε"), rows)]
         yield "Bounds, and who vouches for them", [_bounds(facts["bounds"])]
         if facts["coefficients"] is not None:
             yield "Coefficients, beside the noise in them", _coefficients(facts["coefficients"])
         yield "Leaks found", [_leaks(facts["leaks"])]
-    yield "What is not protected", [("list", facts["not_protected"])]
-    yield "Versions", [("table", ("package", "version"), list(facts["versions"].items()))]
+    yield "What is not protected", [facts["not_protected"]]
+    yield "Versions", [(("package", "version"), facts["versions"].items())]
 
 
 def _guarantee(facts):
     stated = facts["guarantee"]
     if stated["flaws"]:
-        yield "flaw", "No guarantee holds:"
-        yield "list", stated["flaws"]
-        return
-    what = {
+        return [_NO_GUARANTEE, stated["flaws"]]
+    subject = {
         "ledger": "Everything that is charged to this ledger is together",
         "search": "What the search released, scores and choice included, is together",
         "pipeline": "What the steps of the pipeline released is together",
         "model": "What the fit released is together",
     }[facts["kind"]]
-    yield (
-        "text",
-        f"{what} (ε, δ)-differentially private with ε = {stated['epsilon']:g} and "
-        f"δ = {stated['delta']:g}: for any two {neighbours_of(stated)}, the "
-        "probability of any outcome under the one is at most e^ε times that under the other, plus "
-        f"δ. The unit is {stated['unit']}.",
-    )
-    times = _rounded(math.exp(min(stated["epsilon"], 700)))
+    epsilon, delta = stated["epsilon"], stated["delta"]
     whose = "row" if stated["max_contributions"] == 1 else "person"
     other = {"replace_one": "another in its place", "add_remove": "none in its place"}
-    yield (
-        "text",
-        f"In plain words: whatever follows from what was released is at most {times} times as "
-        f"likely, plus 1 in {_rounded(1 / stated['delta'], math.floor)}, with one {whose} in the "
-        f"data as with {other[stated['neighboring']]}.",
-    )
-    mu = gdp_mu(stated["epsilon"], stated["delta"])
-    yield (
-        "text",
-        f"For an engineer: one Gaussian mechanism with noise multiplier {1 / mu:.4g} has the same "
-        "ε and δ.",
-    )
-    rows = _facts_table(facts)
-    if rows:
-        yield "table", ("", ""), rows
+    return [
+        f"{subject} (ε, δ)-differentially private with ε = {epsilon:g} and δ = {delta:g}: for any "
+        f"two {neighbours_of(stated)}, the probability of any outcome under the one is at most e^ε "
+        f"times that under the other, plus δ. The unit is {stated['unit']}.",
+        "In plain words: whatever follows from what was released is at most "
+        f"{_rounded(math.exp(min(epsilon, 700)))} times as likely, plus 1 in "
+        f"{_rounded(1 / delta, math.floor)}, with one {whose} in the data as with "
+        f"{other[stated['neighboring']]}.",
+        "For an engineer: one Gaussian mechanism with noise multiplier "
+        f"{1 / gdp_mu(epsilon, delta):.4g} has the same ε and δ.",
+        (("", ""), _facts_table(facts)),
+    ]
 
 
 def _releases(releases):
-    yield "list", releases
+    yield releases
     if any("δ₀" in release for release in releases):
         yield (
-            "text",
             "A release that is covered protects each row as well as Gaussian noise does, but for "
-            "an event of the probability δ₀, in which it may tell all of a row; δ has room for it.",
+            "an event of the probability δ₀, in which it may tell all of a row; δ has room for it."
         )
 
 
 def _facts_table(facts):
     if facts["kind"] == "ledger":
-        rows = [("spent so far, as ε at the same δ", _text(facts["spent"]))]
-        rows += [("largest ε of one more Gaussian fit", _text(facts["remaining"]))]
-        return rows + [("last hash of the ledger", facts["ledger_hash"] or "no entry")]
-    rows = [("model", facts["model"]), ("solver", facts["solver"] or "none")]
-    width, unused = facts["n_features"], facts["n_unused"]
-    more = f", and {unused:,} that are the same for every record" if unused else ""
+        yield "spent so far, as ε at the same δ", facts["spent"]
+        yield "largest ε of one more Gaussian fit", facts["remaining"]
+        yield "last hash of the ledger", facts["ledger_hash"] or "no entry"
+        return
+    yield "model", facts["model"]
+    yield "solver", facts["solver"] or "none"
     if facts["n_samples"] is not None:
-        rows += [("records", f"{facts['n_samples']:,}")]
-    rows += [("columns that reach the model", f"{width - unused:,}{more}")]
-    rows += [("charged to a ledger", "yes" if facts["accountant"] else "no")]
-    rows += [("share of " + name, _text(part)) for name, part in facts.get("shares", {}).items()]
-    search = facts.get("search")
-    if search:
-        rows += [(f"best {name}", _text(value)) for name, value in search["best_params"].items()]
-        rows += [("best score, with noise", _text(search["best_score"]))]
-        rows += [("ε of a single run", _text(search["epsilon_of_a_run"]))]
-    return rows
+        yield "records", f"{facts['n_samples']:,}"
+    n_unused = facts["n_unused"]
+    unused = f", and {n_unused:,} that are the same for every record" if n_unused else ""
+    yield "columns that reach the model", f"{facts['n_features'] - n_unused:,}{unused}"
+    yield "charged to a ledger", "yes" if facts["accountant"] else "no"
+    for name, share in facts.get("shares", {}).items():
+        yield f"share of {name}", share
+    if search := facts.get("search"):
+        for name, value in search["best_params"].items():
+            yield f"best {name}", value
+        yield "best score, with noise", search["best_score"]
+        yield "ε of a single run", search["epsilon_of_a_run"]
 
 
-def _entries(facts):
+def _entries(entries):
     heads = ("id", "time (UTC)", "by", "note", "what", "released", "n", "p", "ε so far")
     rows = [
         (
             *(entry["id"], f"{entry['time'][:10]} {entry['time'][11:16]}", entry["by"]),
             *(entry["note"], entry["estimator"], entry["event"].partition(", under ")[0]),
             *("" if entry[k] is None else f"{entry[k]:,}" for k in ("n_samples", "n_features")),
-            _text(entry["epsilon_so_far"]),
+            entry["epsilon_so_far"],
         )
-        for entry in facts["entries"]
+        for entry in entries
     ]
     return heads, rows
 
 
-def _bounds(rows):
-    if not rows:
-        return "text", "None was stated, and none was found."
+def _bounds(bounds):
+    if not bounds:
+        return "None was stated, and none was found."
     heads = ("name", "value", "where from", "who says that it is public")
-    return (
-        "table",
-        heads,
-        [(row["name"], _text(row["value"]), row["source"], row["vouched_by"]) for row in rows],
-    )
+    return heads, [list(row.values()) for row in bounds]
 
 
 def _coefficients(table):
-    heads = ["feature", "coefficient"]
-    keys = ["feature", "coefficient"]
+    heads = {"feature": "feature", "coefficient": "coefficient"}
     if any("output" in row for row in table["rows"]):
-        heads, keys = ["output", *heads], ["output", *keys]
+        heads = {"output": "output"} | heads
     if table["noise_known"]:
-        heads, keys = [*heads, "noise (standard deviation)"], [*keys, "noise"]
+        heads["noise"] = "noise (standard deviation)"
     if any(row["standard_error"] is not None for row in table["rows"]):
-        heads, keys = [*heads, "standard error, noise included"], [*keys, "standard_error"]
+        heads["standard_error"] = "standard error, noise included"
     if len(table["rows"]) < table["of"]:
-        yield "text", f"The {len(table['rows'])} largest of {table['of']:,}."
+        yield f"The {len(table['rows'])} largest of {table['of']:,}."
     if not table["noise_known"]:
-        yield "text", "How coefficients follow the noise is not known of this fit."
+        yield "How coefficients follow the noise is not known of this fit."
     if table["n_arbitrary"]:
         yield (
-            "text",
             f"The noise of {table['n_arbitrary']:,} is not stated, and they come last: what was "
-            "released does not tell them apart from others, so their values mean nothing alone.",
+            "released does not tell them apart from others, so their values mean nothing alone."
         )
-    yield "table", heads, [[_text(row[key]) for key in keys] for row in table["rows"]]
+    yield heads.values(), [[row[key] for key in heads] for row in table["rows"]]
 
 
 def _leaks(leaks):
     if not leaks:
         return (
-            "text",
             "None, by the rules of find_leaks. That is no proof: bounds that were read off the "
-            "records, and several rows of one person, can't be seen in an object.",
+            "records, and several rows of one person, can't be seen in an object."
         )
-    keys = ("severity", "where", "what", "why")
-    return "table", keys, [[leak[key] for key in keys] for leak in leaks]
+    return leaks[0].keys(), [leak.values() for leak in leaks]
 
 
 def _rounded(value, way=math.ceil):
@@ -201,17 +186,18 @@ def _rounded(value, way=math.ceil):
     return f"{way(round(value / unit, 9)) * unit:,.{0 if unit >= 1 else 1}f}"
 
 
-def _text(value):
+def _cell(value):
+    """The text of a cell."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list):
-        return "(" + ", ".join(map(_text, value)) + ")"
+        return "(" + ", ".join(map(_cell, value)) + ")"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {_text(each)}" for name, each in value.items())
+        return ", ".join(f"{name}: {_cell(each)}" for name, each in value.items())
     return "" if value is None else str(value)
 
 
-# ---- Markdown -----------------------------------------------------------------------------------
+# ---- two formats --------------------------------------------------------------------------------
 
 
 def markdown_of(facts, digest):
@@ -219,27 +205,23 @@ def markdown_of(facts, digest):
     lines = [f"# Privacy report: {facts['name']}", "", f"{facts['date']} · SHA-256 `{digest}`"]
     for title, blocks in sections_of(facts):
         lines += ["", f"## {title}"]
-        for kind, *content in blocks:
-            lines += ["", *_MARKDOWN[kind](*content)]
+        for block in blocks:
+            lines += ["", *_markdown(block)]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(heads, rows):
-    def line(cells):
-        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-    return [line(heads), "|" + "---|" * len(heads), *map(line, rows)]
-
-
-_MARKDOWN = {
-    "text": lambda text: [text],
-    "flaw": lambda text: [f"**{text}**"],
-    "list": lambda items: [f"- {item}" for item in items],
-    "table": _markdown_table,
-}
-
-
-# ---- HTML ---------------------------------------------------------------------------------------
+def _markdown(block):
+    """Lines of a block."""
+    if isinstance(block, str):
+        return [f"**{block}**" if block == _NO_GUARANTEE else block]
+    if isinstance(block, list):
+        return [f"- {item}" for item in block]
+    heads, rows = block
+    head, *body = (
+        "| " + " | ".join(_cell(cell).replace("|", "\\|") for cell in row) + " |"
+        for row in (heads, *rows)
+    )
+    return [head, "|" + "---|" * len(heads), *body]
 
 
 def html_of(facts, digest, whole=True):
@@ -247,8 +229,7 @@ def html_of(facts, digest, whole=True):
     title = f"Privacy report: {html.escape(facts['name'])}"
     parts = [f"<h1>{title}</h1>", f"<p>{facts['date']} · SHA-256 <code>{digest}</code></p>"]
     for heading, blocks in sections_of(facts):
-        parts.append(f"<h2>{html.escape(heading)}</h2>")
-        parts += [_HTML[kind](*content) for kind, *content in blocks]
+        parts += [f"<h2>{html.escape(heading)}</h2>", *map(_html, blocks)]
     body = f'<style>{_STYLE}</style><div class="dpcd-report">{"".join(parts)}</div>'
     if not whole:
         return body
@@ -261,27 +242,20 @@ def html_of(facts, digest, whole=True):
     )
 
 
-def _html_table(heads, rows):
-    def line(row):  # on a phone it is a list, in which each cell stands beside its head
-        cells = zip(heads, row, strict=True)
-        named = (f'<td data-head="{html.escape(head)}">{_cell(each)}</td>' for head, each in cells)
-        return "<tr>" + "".join(named).replace(' data-head=""', "") + "</tr>"
-
+def _html(block):
+    """A block in its element."""
+    if isinstance(block, str):
+        kind = ' class="flaw"' if block == _NO_GUARANTEE else ""
+        return f"<p{kind}>{html.escape(block)}</p>"
+    if isinstance(block, list):
+        return "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in block) + "</ul>"
+    heads, rows = block
     head = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
     head = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
-    return f"<table>{head}<tbody>{''.join(map(line, rows))}</tbody></table>"
-
-
-def _cell(value):
-    """A cell, whose path of a step may be wrapped."""
-    return html.escape(str(value)).replace("__", "__<wbr>")
-
-
-_HTML = {
-    "text": lambda text: f"<p>{html.escape(text)}</p>",
-    "flaw": lambda text: f'<p class="flaw">{html.escape(text)}</p>',
-    "list": lambda items: (
-        "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in items) + "</ul>"
-    ),
-    "table": _html_table,
-}
+    names = [f' data-head="{html.escape(head)}"' if head else "" for head in heads]
+    body = []
+    for row in rows:  # on a phone it is a list, in which each cell stands beside its head
+        texts = [html.escape(_cell(cell)).replace("__", "__<wbr>") for cell in row]  # may wrap
+        cells = [f"<td{name}>{text}</td>" for name, text in zip(names, texts, strict=True)]
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{head}<tbody>{''.join(body)}</tbody></table>"

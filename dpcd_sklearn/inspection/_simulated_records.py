@@ -38,7 +38,7 @@ class Change:
 
     Parameters
     ----------
-    one, other : {"one", "all", "signs", "turned", "middle", "half", "other half"}
+    one, other : {"one", "all", "turned", "signs", "turned signs", "middle", "other half"}
         Which features lie at which end of their bounds.
     turns_target : bool
         Whether targets differ, in place of features.
@@ -73,8 +73,8 @@ CHANGES = {
     "many features": Change("all", weight=1e4),
     "other signs": Change("signs", "turned signs", turns_target=False),
     "turned record": Change("all", "turned", turns_target=False, weight=1e4),
-    "other axis": Change("half", "other half", turns_target=False, far=True),
-    "other axis, at rest": Change("half", "other half", False, far=True, at_rest=True),
+    "other axis": Change("all", "other half", turns_target=False, far=True),
+    "other axis, at rest": Change("all", "other half", False, far=True, at_rest=True),
     "from the middle": Change("all", "middle", turns_target=False, far=True),
     "one that is heard": Change("all", "middle", far=True, quiets=True),
     "far and turned": Change("signs", "turned signs", turns_target=False, far=True),
@@ -100,7 +100,7 @@ OF_KIND = {
 _ENDS = {
     "running counts": {"far apart": (-1.0, 2 * 212.5 / 256 - 1)},
     "means of what is present": {"ends": (-1.0, 1.0)},
-    "second moments": {"other axis": ("half", "other half"), "from the middle": ("all", 0.0)},
+    "second moments": {"other axis": ("all", "other half"), "from the middle": ("all", 0.0)},
 }
 _BESIDE = Change("one", "one", turns_target=False, weight=1e6)
 # Share of a feature's reach for what is at right angles; the rest is for what is not.
@@ -129,7 +129,6 @@ def _pattern(name, p):
         "signs": signs,
         "turned signs": -signs,
         "middle": np.zeros(p),
-        "half": np.ones(p),
         "other half": half,
     }[name]
 
@@ -267,13 +266,9 @@ class SimulatedRecords:
         center, half_width, found = lo / 2 + hi / 2, hi / 2 - lo / 2, {}
         for name, ends in _ENDS[words].items():
             at = generator.choice(self.n, count, replace=False)
-            sets = [np.tile(center, (self.n, 1)) for _ in ends]
-            for X, end in zip(sets, ends, strict=True):
-                multiples = _pattern(end, self.p) if isinstance(end, str) else end
-                X[at] = center + half_width * multiples
-            if self.adds:
-                sets[1] = np.delete(sets[0], at, axis=0)
-            found[name] = tuple((self._laid_out(X), None, None) for X in sets)
+            multiples = (_pattern(end, self.p) if isinstance(end, str) else end for end in ends)
+            rows = [center + half_width * each for each in multiples]
+            found[name] = self._pair(center, at, rows, (None, None))
         return found
 
     def beside(self, steps, plan, count, generator):
@@ -308,15 +303,18 @@ class SimulatedRecords:
         if change.weight != 1.0:
             weights = np.ones(self.n)
             weights[at] = change.weight
+        targets = y, turned if change.turns_target else y
+        return self._pair(middle, at, (one, other), targets, weights)
+
+    def _pair(self, cells, at, rows, targets, weights=None):
+        """Two data sets of cells, in which rows `at` are these, or are missing in the second."""
         sets = []
-        for row, target in ((one, y), (other, turned if change.turns_target else y)):
-            X = np.tile(middle, (self.n, 1))
+        for row, y in zip(rows, targets, strict=True):
+            X = np.array(np.broadcast_to(cells, (self.n, self.p)))
             X[at] = row
-            sets.append((X, target, weights))
+            sets.append((X, y, weights))
         if self.adds:
-            rest = np.setdiff1d(np.arange(self.n), at)
-            X, y, weights = sets[0]
-            sets[1] = X[rest], y[rest], None if weights is None else weights[rest]
+            sets[1] = (None if part is None else np.delete(part, at, axis=0) for part in sets[0])
         return tuple((self._laid_out(X), y, weights) for X, y, weights in sets)
 
     def _pair_of_targets(self, plan, at, change):

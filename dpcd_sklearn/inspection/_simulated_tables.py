@@ -44,9 +44,9 @@ class SimulatedTable(SimulatedRecords):
         cells = np.repeat(alternately[:, np.newaxis], self.p, axis=1).astype(float)
         found = {}
         if words != "means of what is present":
-            found["other category"] = self._pair(at, cells, (0, 1), alternately, (1, 1))
+            found["other category"] = self._pair_of_ends(cells, at, (0, 1), alternately, (1, 1))
         if words != "counts of categories":
-            found["ends of the target"] = self._pair(at, cells, (0, 0), alternately, (1, 0))
+            found["ends of the target"] = self._pair_of_ends(cells, at, (0, 0), alternately, (1, 0))
         return found
 
     def with_lone_categories(self, count):
@@ -68,23 +68,17 @@ class SimulatedTable(SimulatedRecords):
         if self._sparse:  # zero stays zero
             hi = np.maximum(np.abs(lo), np.abs(hi))
             lo = -hi
-        rows = [lo / 2 + hi / 2 + (hi / 2 - lo / 2) * row for row in (base, ends, -ends)]
-        table = np.tile(rows[0], (self.n, 1))
-        return self._pair(at, table, rows[1:], np.ones(self.n, dtype=int), (1, 1))
+        middle, *rows = (lo / 2 + hi / 2 + (hi / 2 - lo / 2) * row for row in (base, ends, -ends))
+        return self._pair_of_ends(middle, at, rows, np.ones(self.n, dtype=int), (1, 1))
 
-    def _pair(self, at, cells, of_cells, high, of_high):
-        """Two data sets: what some records have in either, and all others alike.
-
-        Targets are at the higher end, or of the second class, where `high` is 1.
-        """
-        sets = []
-        for cell, end in zip(of_cells, of_high, strict=True):
-            X, y = cells.copy(), high.copy()
-            X[at], y[at] = cell, end
-            sets.append((X, y))
-        if self.adds:
-            sets[1] = tuple(np.delete(part, at, axis=0) for part in sets[0])
-        return tuple((self._laid_out(X), self._ends(y), None) for X, y in sets)
+    def _pair_of_ends(self, cells, at, rows, high, of_rows):
+        """As `_pair`; a target is at the higher end, or of the second class, where `high` is 1."""
+        targets = []
+        for end in of_rows:
+            y = high.copy()
+            y[at] = end
+            targets.append(self._ends(y))
+        return self._pair(cells, at, rows, targets)
 
     def _ends(self, high):
         """Targets at either end of the bounds, or of the first two classes; None if unused."""

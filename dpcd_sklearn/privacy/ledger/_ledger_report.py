@@ -219,10 +219,10 @@ class LedgerReport:
         self.spent, self.remaining = spent, remaining
 
     def _cells(self):
-        names = _telling_params(self.entries)
+        names = _differing_params(self.entries)
         for entry, epsilon in zip(self.entries, self.epsilons, strict=True):
             n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
-            told = ", ".join(
+            params = ", ".join(
                 f"{name}={_value(entry.params[name])}" for name in names if name in entry.params
             )
             yield (
@@ -230,7 +230,7 @@ class LedgerReport:
                 f"{entry.time:%Y-%m-%d %H:%M}",
                 signed_by(entry),
                 entry.note or "",
-                f"{entry.estimator}({told})" if told else entry.estimator,
+                f"{entry.estimator}({params})" if params else entry.estimator,
                 _brief(entry.releases),
                 n,
                 p,
@@ -382,7 +382,7 @@ def _flaw(entry):
     return "no noise" if without else "known noise"
 
 
-def _telling_params(entries):
+def _differing_params(entries):
     """Names of the parameters that tell entries of one estimator apart."""
     seen = {}
     for entry in entries:
@@ -397,14 +397,14 @@ def _brief(releases):
     together = len(set(counts)) == 1
     parts = []
     for release, count in zip(releases, counts, strict=True):
-        told = [
+        numbers = [
             f"{_SHORT.get(name, name)}={_value(value)}"
             for name, value in release.items()
             if name not in ("release", "count") and isinstance(value, (int, float, str))
         ]
         name = release["release"]
         kind = _KINDS.get(name, name.removesuffix("Event"))
-        parts.append(" ".join([*([] if together else [f"{count:,} ×"]), kind, *told]))
+        parts.append(" ".join([*([] if together else [f"{count:,} ×"]), kind, *numbers]))
     return (f"{counts[0]:,} × " if together else "") + ", ".join(parts)
 
 
