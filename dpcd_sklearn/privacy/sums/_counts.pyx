@@ -16,7 +16,7 @@
 """
 
 import numpy as np
-from libc.math cimport frexp, isinf, isnan
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 from scipy import sparse
@@ -48,8 +48,6 @@ cdef extern from "_cells.h":
 cdef dpcd_count COUNT = dpcd_choose_count()
 
 cdef enum:
-    LOW = -125
-    LAST_OCTAVE = 251
     APART = 272  # cells of a column in 16 bits; of a power of two caches hold few alike
     AT_ONCE = 128  # columns whose cells a cache holds
     MOST = 32768  # records until counts in 16 bits are added up, before they are twice as many
@@ -65,18 +63,6 @@ ctypedef fused floating:
 ctypedef fused index:
     int32_t
     int64_t
-
-
-cdef inline int32_t _octave_of_root(double square) noexcept nogil:
-    """The octave of a square's root."""
-    cdef int exponent = 0
-    if isnan(square) or square == 0.0:
-        return 0
-    if isinf(square):
-        return LAST_OCTAVE
-    frexp(square, &exponent)  # in [2^(exponent - 1), 2^exponent)
-    exponent = ((exponent - 1) >> 1) + 1 - LOW  # floor
-    return 0 if exponent < 0 else LAST_OCTAVE if exponent > LAST_OCTAVE else exponent
 
 
 cdef inline double _square(double x, double center, double unit) noexcept nogil:
@@ -311,7 +297,7 @@ def count_norms(X, around=None, Py_ssize_t n_threads=1):
         _look_at(&c, X, n_threads)
     cdef int64_t[:, ::1] view = counts
     for i in range(sums.shape[0]):
-        view[0, _octave_of_root(sums[i])] += 1
+        view[0, dpcd_octave(sqrt(sums[i]))] += 1
     return counts
 
 

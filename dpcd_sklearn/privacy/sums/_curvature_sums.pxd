@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 from ...utils._threads cimport Work
 from ._gradient_sums cimport GradientSums
@@ -7,7 +7,7 @@ from ._kernels cimport dpcd_tile
 
 # Where one thread reads a tile: its features, one number a row each of squared norms, of factors
 # of features and of the constant, and of lengths; rows in units of their columns, `apart` from each
-# other; and integers that kernels need.
+# other, or whole ones of 16 bits there (else NULL); and integers that kernels need.
 cdef struct Bench:
     dpcd_tile tile
     Py_ssize_t ahead, apart
@@ -17,6 +17,7 @@ cdef struct Bench:
     double *of_ones
     double *parts
     double *rows
+    int16_t *whole
     int32_t *room
 
 
@@ -34,7 +35,7 @@ cdef class CurvatureSums(GradientSums):
     cdef Py_ssize_t _at_once
     cdef int64_t[:, ::1] _of_shares
 
-    cdef Bench _bench(self, Py_ssize_t apart, Py_ssize_t n_integers) noexcept nogil
+    cdef Bench _bench(self, Py_ssize_t apart, bint whole, Py_ssize_t n_integers) noexcept nogil
     cdef int _over_tiles(self, Work work, Py_ssize_t n_integers) except -1
     cdef Py_ssize_t _read(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop,
                           const double *squares) noexcept nogil

@@ -11,7 +11,7 @@
 
 import numpy as np
 from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from scipy.linalg.blas import dsyrk, dtrmm
 
@@ -20,6 +20,7 @@ from ...utils._interrupts cimport Interrupts
 from ...utils._threads cimport Work, over_rows
 from ._integer_rows import ROW_UNITS, rows_at_once
 from ._kernels cimport (
+    DPCD_MAGIC,
     KERNELS,
     dpcd_pairs_apart,
     dpcd_paying_threads,
@@ -32,8 +33,6 @@ from ._records cimport Records, dpcd_spread_rows
 # More than the rounding of a computed norm, of up to 4,000 entries.
 cdef double SHORTER = 1 - 2.0**-30
 cdef double LONGER = 1 + 2.0**-29
-# Adding it rounds to an integer; as in the kernels.
-cdef double MAGIC = 6755399441055744.0
 cdef double EXACT = 2.0**53
 # Rows of a tile: what the second cache holds, but no crumbs; columns that lie pages apart would
 # fall into the same few lines of a cache.
@@ -62,7 +61,7 @@ cdef class Room:
     """A bench whose rows BLAS reads, in one thread."""
 
     def __init__(self, CurvatureSums sums):
-        self.bench = sums._bench(sums.n_coordinates, 0)
+        self.bench = sums._bench(sums.n_coordinates, False, 0)
         if self.bench.norms == NULL:
             raise MemoryError
         self.rows = <double[:sums._tile_rows, :sums.n_coordinates]>self.bench.rows
@@ -100,13 +99,14 @@ cdef class CurvatureSums(GradientSums):
 
     # ---- rows ----
 
-    cdef Bench _bench(self, Py_ssize_t apart, Py_ssize_t n_integers) noexcept nogil:
+    cdef Bench _bench(self, Py_ssize_t apart, bint whole, Py_ssize_t n_integers) noexcept nogil:
         """To be freed by its `norms`, which are NULL when out of memory."""
         cdef Bench bench
         cdef Py_ssize_t n = self._tile_rows, p = self.p if self.records.is_sparse else 0
         bench.norms = <double *>calloc(n * (4 + apart + p) + n_integers // 2 + 1, sizeof(double))
         bench.factors, bench.of_ones = bench.norms + n, bench.norms + 2 * n
         bench.parts, bench.rows = bench.norms + 3 * n, bench.norms + 4 * n
+        bench.whole = <int16_t *>bench.rows if whole else NULL
         bench.cells, bench.apart = bench.rows + n * apart, apart
         bench.room = <int32_t *>(bench.cells + n * p)
         return bench
@@ -142,12 +142,15 @@ cdef class CurvatureSums(GradientSums):
                     const double *of_columns) noexcept nogil:
         """Rows in the units of their columns times factors; integers unless `magic` is zero."""
         cdef Py_ssize_t i
+        cdef double one
         KERNELS.scaled_rows(&bench.tile, of_columns, bench.factors, magic, bench.ahead,
-                            bench.rows, bench.apart)
-        if self.fit_intercept:
-            for i in range(m):
-                bench.rows[i * bench.apart + self.p] = (
-                    (bench.of_ones[i] * of_columns[self.p] + magic) - magic)
+                            bench.rows, bench.whole, bench.apart)
+        for i in range(m if self.fit_intercept else 0):
+            one = (bench.of_ones[i] * of_columns[self.p] + magic) - magic
+            if bench.whole != NULL:
+                bench.whole[i * bench.apart + self.p] = <int16_t>one
+            else:
+                bench.rows[i * bench.apart + self.p] = one
 
     # ---- second moments ----
 
@@ -172,17 +175,17 @@ cdef class CurvatureSums(GradientSums):
 
     cdef bint _add_gram(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
         cdef Py_ssize_t i, m, n_groups, size, d = self.n_coordinates, apart = dpcd_pairs_apart(d)
-        cdef Bench bench = self._bench(apart, (self._tile_rows + 1) // 2 * apart)
+        cdef Bench bench = self._bench(apart, True, self._tile_rows // 2 * apart)
         while bench.norms != NULL and i0 < stop:
             m = self._read(&bench, i0, stop, &self._per_square[0])
             n_groups = (m + self._at_once - 1) // self._at_once
             size = (m + n_groups - 1) // n_groups
             self._clip_rows(&bench, i0, m, self._row_norm, self._units)
-            self._fill(&bench, m, MAGIC, &self._per_unit[0])
+            self._fill(&bench, m, DPCD_MAGIC, &self._per_unit[0])
             for i in range(n_groups):
                 if i * size < m:
-                    KERNELS.add_products(bench.rows + i * size * apart, min(size, m - i * size), d,
-                                         apart, bench.room, total)
+                    KERNELS.add_products(bench.whole + i * size * apart, min(size, m - i * size),
+                                         d, apart, bench.room, total)
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
@@ -221,7 +224,7 @@ cdef class CurvatureSums(GradientSums):
 
     cdef bint _add_row_sums(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
         cdef Py_ssize_t i, j, m, d = self.n_coordinates
-        cdef Bench bench = self._bench(d, 2 * (d + 1))
+        cdef Bench bench = self._bench(d, False, 2 * (d + 1))
         cdef double *part = <double *>bench.room
         cdef double length, most = self._units_of_squares * SHORTER
         while bench.norms != NULL and i0 < stop:
@@ -229,14 +232,14 @@ cdef class CurvatureSums(GradientSums):
             self._clip_rows(&bench, i0, m, self._row_norm, self._units)
             if self.records.weights != NULL:
                 self._weigh_rows(&bench, i0, m, self._row_norm, self._units)
-            self._fill(&bench, m, MAGIC, &self._per_unit[0])
+            self._fill(&bench, m, DPCD_MAGIC, &self._per_unit[0])
             for j in range(d + 1):
                 part[j] = 0.0
             for i in range(m):
                 for j in range(d):
                     part[j] += bench.rows[i * d + j]
                 length = most * bench.parts[i]
-                part[d] += (length * length + MAGIC) - MAGIC
+                part[d] += (length * length + DPCD_MAGIC) - DPCD_MAGIC
             for j in range(d + 1):
                 total[j] += <int64_t>part[j]
             i0 += m
@@ -326,7 +329,7 @@ cdef class CurvatureSums(GradientSums):
         for i in range(m):
             bench.factors[i] = units / lengths[i]  # 0 where it is infinite
             bench.of_ones[i] = bench.factors[i]
-        self._fill(bench, m, MAGIC, of_columns)
+        self._fill(bench, m, DPCD_MAGIC, of_columns)
 
     cdef object _image(self, Room room, Py_ssize_t m, transform, double[::1] lengths):
         """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.

@@ -14,24 +14,19 @@ import numpy as np
 from libc.math cimport floor, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums
 from ._integer_rows import limbs, longest_row
-from ._kernels cimport (
-    KERNELS,
-    dpcd_pairs_apart,
-    dpcd_paying_threads,
-)
+from ._kernels cimport DPCD_MAGIC, KERNELS, dpcd_pairs_apart, dpcd_paying_threads
 from ._records cimport Records
 from ._sums cimport Question, question_of
 
 # More than the rounding of a computed norm, of up to 4,000 entries.
 cdef double LONGER = 1 + 2.0**-29
-# Adding it rounds to an integer; as in the kernels.
-cdef double MAGIC = 6755399441055744.0
 # A longer row counts as it: its derivative is cut, or next to nothing.
 cdef double LONGEST = 1e150
 # Cells of a tile of whole rows, and the least rows of one: what the first cache holds, no crumbs.
@@ -73,7 +68,7 @@ cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, 
             norm = r[i] * scale
             norm = norm if norm < most else most
             norm = norm if norm > -most else -most
-            r[i] = (norm + MAGIC) - MAGIC
+            r[i] = (norm + DPCD_MAGIC) - DPCD_MAGIC
             continue
         norm = 0.0
         for k in range(n_outputs):
@@ -81,14 +76,14 @@ cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, 
         norm = sqrt(norm) * scale
         scale *= most / norm if norm > most else 1.0
         for k in range(n_outputs):
-            r[k * n + i] = (r[k * n + i] * scale + MAGIC) - MAGIC
+            r[k * n + i] = (r[k * n + i] * scale + DPCD_MAGIC) - DPCD_MAGIC
 
 
 cdef void _split(Py_ssize_t n, const double *multiples, double unit, double *out) noexcept nogil:
     """Multiples of the unit, and what is left of each."""
     cdef Py_ssize_t i
     for i in range(n):
-        out[i] = (multiples[i] * (1.0 / unit) + MAGIC) - MAGIC
+        out[i] = (multiples[i] * (1.0 / unit) + DPCD_MAGIC) - DPCD_MAGIC
         out[n + i] = multiples[i] - unit * out[i]
 
 
@@ -147,26 +142,26 @@ cdef class GeometrySums(CurvatureSums):
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
         cdef Py_ssize_t i, m, apart = self._apart
         cdef double image
-        cdef Bench bench = self._bench(apart, 4 * apart)
+        cdef Bench bench = self._bench(apart, True, 0)
         while bench.norms != NULL and i0 < stop:
             m = self._make_rows(&bench, i0, stop)
             for i in range(m):
                 self._lengths[i0 + i] = bench.parts[i] / self._row_units
             if self._pairs.shape[0]:
-                KERNELS.image_norms(bench.rows, m, self.n_coordinates, apart,
+                KERNELS.image_norms(bench.whole, m, self.n_coordinates, apart,
                                     self._of_rows.shape[0] // apart, &self._pairs[0, 0],
-                                    &self._of_rows[0], bench.room, bench.norms)
+                                    &self._of_rows[0], bench.norms)
                 for i in range(m):
                     image = (sqrt(bench.norms[i]) + self._slack) * LONGER
                     self._rooms[i0 + i] = self._smallest / max(image, self._smallest)
             if self._whole.shape[0]:
-                KERNELS.narrow(bench.rows, m, apart, apart, &self._whole[i0, 0])
+                memcpy(&self._whole[i0, 0], bench.whole, m * apart * sizeof(int16_t))
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
 
     cdef Py_ssize_t _make_rows(self, Bench *bench, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
-        """Whole rows of a tile, as doubles; returns how many."""
+        """Whole rows of a tile; returns how many."""
         cdef Py_ssize_t m = self._read(bench, i, stop, &self._squares[0])
         self._rows_of_units(bench, m, self._row_units, &self._of_columns[0], bench.parts)
         return m
@@ -259,13 +254,12 @@ cdef class GeometrySums(CurvatureSums):
         cdef Py_ssize_t K = self.n_outputs, apart = self._apart, k, n_rows
         cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
         cdef bint kept = self._whole.shape[0] > 0
-        cdef Bench bench = self._bench(0 if kept else apart, 0)
-        # margins, then multiples in two limbs; derivatives; products of limbs of the iterate; rows
-        cdef double *times = <double *>calloc(at_once * (4 * K + apart // 4), sizeof(double))
+        cdef Bench bench = self._bench(0 if kept else apart, True, 0)
+        # margins, then multiples in two limbs; derivatives; products of limbs of the iterate
+        cdef double *times = <double *>calloc(at_once * 4 * K, sizeof(double))
         cdef double *r = times + 2 * at_once * K
         cdef int32_t *products = <int32_t *>(r + at_once * K)
-        cdef int16_t *made = <int16_t *>(products + 2 * at_once * K)
-        cdef const int16_t *rows = made
+        cdef const int16_t *rows = bench.whole
         cdef const double *weights = NULL
         cdef bint enough = times != NULL and bench.norms != NULL
         while enough and i < stop:
@@ -275,7 +269,6 @@ cdef class GeometrySums(CurvatureSums):
                 rows = &self._whole[i, 0]
             else:
                 self._make_rows(&bench, i, i + n_rows)
-                KERNELS.narrow(bench.rows, n_rows, apart, apart, made)
             KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
             for k in range(K):
                 _join(n_rows, products + 2 * k * n_rows, self._of_first, self._unit,

@@ -101,11 +101,10 @@ def short_transform(transform):
         rest = rest - limb[:d, :d] * of_rows[:, None]
         halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
         slack = np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
-        parts = limb.T.reshape(-1, 2, 4, apart).astype(np.int64)
-        pairs.append(((parts[:, 1] << 16) | (parts[:, 0] & 0xFFFF)).reshape(-1, apart))
+        of_two_columns = limb.T.reshape(-1, 2, apart).swapaxes(1, 2).astype(np.int16, order="C")
+        pairs.append(of_two_columns.view(np.int32)[:, :, 0])
         units_of_rows.append(np.append(of_rows, np.zeros(apart - d)))
-    pairs = np.concatenate(pairs).astype(np.int32, order="C")
-    return pairs, np.concatenate(units_of_rows), of_columns, units, slack
+    return np.concatenate(pairs), np.concatenate(units_of_rows), of_columns, units, slack
 
 
 @np.errstate(all="ignore")

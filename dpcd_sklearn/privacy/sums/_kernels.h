@@ -68,10 +68,12 @@ typedef struct {
     void (*rows_dot)(const dpcd_tile *tile, const double *v, int square, ptrdiff_t next_rows,
                      double *out);
     /* out[i, k] = X[i, k] scale[k] factors[i], rows `apart` numbers from each other; rounded to an
-     * integer if `magic` is DPCD_MAGIC, not if it is zero. The other half of the next tile is asked
-     * for (in C order). A factor of zero gives zeros, whatever the row. */
+     * integer if `magic` is DPCD_MAGIC, not if it is zero; or in 16 bits, if there is `whole`. The
+     * other half of the next tile is asked for (in C order). A factor of zero gives zeros, whatever
+     * the row. */
     void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,
-                        double magic, ptrdiff_t next_rows, double *out, ptrdiff_t apart);
+                        double magic, ptrdiff_t next_rows, double *out, int16_t *whole,
+                        ptrdiff_t apart);
     /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e90 before any clip. */
     void (*weigh)(ptrdiff_t n, const double *weights, double *r);
     /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. Of
@@ -94,18 +96,15 @@ typedef struct {
      * whole numbers of 16 bits whose squares add up to less than 2^31, and zeros from n_columns to
      * apart, `dpcd_pairs_apart` of it, as many as rows of the totals have. room: pairs of two rows,
      * apart for each. */
-    void (*add_products)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+    void (*add_products)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
                          ptrdiff_t apart, int32_t *room, int64_t *totals);
     /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T, the sum of some of such numbers:
-     * pair 4 u + l of row j, at [4 u + l, j] of each, has the entries of columns 8 u + l and
-     * 8 u + 4 + l, and row j counts units[j] times. Products of their rows and rows are below 2^31.
-     * room: four rows of pairs. */
-    void (*image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
+     * pair t of row j, at [t, j] of each, has the entries of columns 2 t and 2 t + 1, and row j
+     * counts units[j] times. Products of their rows and rows are below 2^31. Up to a multiple of
+     * four rows are read. */
+    void (*image_norms)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
                         ptrdiff_t n_limbs, const int32_t *transform, const double *units,
-                        int32_t *room, double *out);
-    /* The first columns of rows of whole numbers, `apart` from each other, in 16 bits. */
-    void (*narrow)(const double *rows, ptrdiff_t n_rows, ptrdiff_t apart, ptrdiff_t n_columns,
-                   int16_t *out);
+                        double *out);
     /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
      * norms multiply to less than 2^31. */
     void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const int16_t *v,

@@ -3,7 +3,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t
 
 cdef extern from "_kernels.h":
     const int DPCD_LANES
-    const int DPCD_MOST_PAIRS
+    const double DPCD_MAGIC
     const int DPCD_READ_ONCE
     const int DPCD_READ_AGAIN
     ctypedef struct dpcd_bounds:
@@ -34,7 +34,7 @@ cdef extern from "_kernels.h":
                          Py_ssize_t next_rows, double *out) noexcept nogil
         void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,
                             double magic, Py_ssize_t next_rows, double *out,
-                            Py_ssize_t apart) noexcept nogil
+                            int16_t *whole, Py_ssize_t apart) noexcept nogil
         void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
         void (*clip_norms)(Py_ssize_t n, Py_ssize_t n_outputs, const double *square_norms,
                            Py_ssize_t apart, double clip, double *r) noexcept nogil
@@ -48,13 +48,11 @@ cdef extern from "_kernels.h":
         double (*clipped_sum_of_ones)(Py_ssize_t n, const double *r, double scale,
                                       double limit) noexcept nogil
         double (*plain_sum_of_ones)(Py_ssize_t n, const double *r) noexcept nogil
-        void (*add_products)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
+        void (*add_products)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                              Py_ssize_t apart, int32_t *room, int64_t *totals) noexcept nogil
-        void (*image_norms)(const double *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
+        void (*image_norms)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                             Py_ssize_t apart, Py_ssize_t n_limbs, const int32_t *transform,
-                            const double *units, int32_t *room, double *out) noexcept nogil
-        void (*narrow)(const double *rows, Py_ssize_t n_rows, Py_ssize_t apart,
-                       Py_ssize_t n_columns, int16_t *out) noexcept nogil
+                            const double *units, double *out) noexcept nogil
         void (*whole_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
                           const int16_t *v, Py_ssize_t n_vectors, int32_t *out) noexcept nogil
         void (*whole_sums)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,

@@ -178,6 +178,49 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *re
     }
 }
 
+/* As dpcd_put, as many numbers as a vector has. */
+DPCD_INLINE void DPCD_NAME(dpcd_put)(DPCD_VECTOR v, ptrdiff_t k, double *out, int16_t *whole)
+{
+#if DPCD_WIDTH == 4
+    const __m128i a = _mm256_cvtpd_epi32(v);
+    if (whole)
+        _mm_storel_epi64((__m128i *)(whole + k), _mm_packs_epi32(a, a));
+    else
+        memcpy(out + k, &v, sizeof v);
+#else
+    dpcd_put(v, k, out, whole);
+#endif
+}
+
+/* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
+DPCD_INLINE void DPCD_NAME(dpcd_scale_rows)(const dpcd_tile *t, const double *restrict scale,
+                                            const double *restrict factors, double magic,
+                                            const char *next, double *restrict out,
+                                            int16_t *restrict whole, ptrdiff_t apart,
+                                            int is_float, int bounded)
+{
+    const dpcd_bounds b = t->bounds;
+    ptrdiff_t i, k, p = t->n_columns, step = t->c_order ? 1 : t->stride;
+    for (i = 0; i < t->n_rows; i++) {
+        double f = factors[i];
+        const void *x = dpcd_at(t->cells, i * (t->c_order ? t->stride : 1), is_float);
+        if (next && t->c_order && (i & 4))
+            for (k = 0; k < p; k += 64 / dpcd_size(is_float))
+                DPCD_PREFETCH(next + i * t->source_stride + k * t->source_cell);
+        k = 0;
+        if (f == 0.0) /* a row of infinite norm may have infinite entries */
+            for (; k < p; k++) dpcd_put(0.0, i * apart + k, out, whole);
+        for (; t->c_order && k + DPCD_WIDTH <= p; k += DPCD_WIDTH) {
+            DPCD_VECTOR v = DPCD_OF_ROW(x, k) * DPCD_READ(scale, k, 0) * f;
+            DPCD_NAME(dpcd_put)((v + magic) - magic, i * apart + k, out, whole);
+        }
+        for (; k < p; k++) {
+            double v = dpcd_public(dpcd_cell(x, k * step, is_float), b, k, bounded) * scale[k] * f;
+            dpcd_put((v + magic) - magic, i * apart + k, out, whole);
+        }
+    }
+}
+
 /* ---- sums over records: integers as bits of v + DPCD_MAGIC, taken off at the end ------------ */
 
 DPCD_INLINE void DPCD_NAME(dpcd_clipped_sums_c)(const dpcd_tile *t, const double *restrict r,
@@ -317,10 +360,14 @@ static void DPCD_NAME(dpcd_rows_dot)(const dpcd_tile *t, const double *v, int sq
 
 static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
                                         const double *factors, double magic, ptrdiff_t next_rows,
-                                        double *out, ptrdiff_t apart)
+                                        double *out, int16_t *whole, ptrdiff_t apart)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    DPCD_BY_CELL(t, dpcd_scaled_rows, scale, factors, magic, next, out, apart);
+    if (whole)
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_scale_rows), scale, factors, magic, next, NULL, whole,
+                     apart);
+    else
+        DPCD_BY_CELL(t, DPCD_NAME(dpcd_scale_rows), scale, factors, magic, next, out, NULL, apart);
 }
 
 static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
@@ -358,7 +405,6 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     dpcd_plain_sum_of_ones,
     DPCD_NAME(dpcd_add_products),
     DPCD_NAME(dpcd_image_norms),
-    dpcd_narrow,
     DPCD_NAME(dpcd_whole_dot),
     DPCD_NAME(dpcd_whole_sums),
 };

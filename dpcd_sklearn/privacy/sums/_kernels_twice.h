@@ -124,33 +124,13 @@ DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
         }
 }
 
-/* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
-DPCD_INLINE void dpcd_scaled_rows(const dpcd_tile *t, const double *restrict scale,
-                                  const double *restrict factors, double magic, const char *next,
-                                  double *restrict out, ptrdiff_t apart, int is_float,
-                                  int bounded)
+/* out[k] = v, or in 16 bits; one of the places is NULL, which is known where it is inlined. */
+DPCD_INLINE void dpcd_put(double v, ptrdiff_t k, double *restrict out, int16_t *restrict whole)
 {
-    const dpcd_bounds b = t->bounds;
-    ptrdiff_t i, k, p = t->n_columns;
-    for (i = 0; i < t->n_rows; i++) {
-        double *restrict row = out + i * apart, f = factors[i];
-        const void *x = dpcd_at(t->cells, i * (t->c_order ? t->stride : 1), is_float);
-        if (next && t->c_order && (i & 4))
-            for (k = 0; k < p; k += 64 / dpcd_size(is_float))
-                DPCD_PREFETCH(next + i * t->source_stride + k * t->source_cell);
-        if (f == 0.0) /* a row of infinite norm may have infinite entries */
-            for (k = 0; k < p; k++) row[k] = 0.0;
-        else if (t->c_order)
-            for (k = 0; k < p; k++) {
-                double cell = dpcd_public(dpcd_cell(x, k, is_float), b, k, bounded);
-                row[k] = (cell * scale[k] * f + magic) - magic;
-            }
-        else
-            for (k = 0; k < p; k++) {
-                double cell = dpcd_public(dpcd_cell(x, k * t->stride, is_float), b, k, bounded);
-                row[k] = (cell * scale[k] * f + magic) - magic;
-            }
-    }
+    if (whole)
+        whole[k] = (int16_t)(int32_t)v;
+    else
+        out[k] = v;
 }
 
 DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
@@ -290,34 +270,17 @@ static double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
 
 /* ---- pairs of whole numbers of 16 bits, see ``_pairs_body.h`` --------------------------------- */
 
-DPCD_INLINE int32_t dpcd_pair(double first, double second)
+DPCD_INLINE int32_t dpcd_pair(int16_t first, int16_t second)
 {
-    return (int32_t)(((uint32_t)(int32_t)second << 16) | ((uint32_t)(int32_t)first & 0xffff));
+    return (int32_t)((uint32_t)(uint16_t)second << 16 | (uint16_t)first);
 }
 
-/* Column k of two rows is pair k. */
-DPCD_INLINE void dpcd_pair_rows(const double *restrict first, const double *restrict second,
-                                ptrdiff_t n, int32_t *restrict out)
+/* One that lies in rows of 16 bits. */
+DPCD_INLINE int32_t dpcd_load_pair(const int32_t *x)
 {
-    ptrdiff_t k;
-    for (k = 0; k < n; k++) out[k] = dpcd_pair(first[k], second[k]);
-}
-
-/* Columns 8 u + l and 8 u + 4 + l of a row are pair 4 u + l. */
-DPCD_INLINE void dpcd_pair_cells(const double *restrict row, ptrdiff_t n, int32_t *restrict out)
-{
-    ptrdiff_t u, l;
-    for (u = 0; u < n / 8; u++)
-        for (l = 0; l < 4; l++) out[4 * u + l] = dpcd_pair(row[8 * u + l], row[8 * u + 4 + l]);
-}
-
-static void dpcd_narrow(const double *restrict rows, ptrdiff_t n_rows, ptrdiff_t apart,
-                        ptrdiff_t n_columns, int16_t *restrict out)
-{
-    ptrdiff_t i, k;
-    for (i = 0; i < n_rows; i++)
-        for (k = 0; k < n_columns; k++)
-            out[i * n_columns + k] = (int16_t)(int32_t)rows[i * apart + k];
+    int32_t pair;
+    memcpy(&pair, x, sizeof pair);
+    return pair;
 }
 
 /* ---- both compilations ---------------------------------------------------------------------- */

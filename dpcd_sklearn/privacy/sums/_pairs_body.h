@@ -61,7 +61,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_pair_products)(const int32_t *restrict a, ptrdif
             const DPCD_PAIRS b0 = DPCD_LOAD_PAIRS(b + t * apart + l);
             const DPCD_PAIRS b1 = DPCD_LOAD_PAIRS(b + t * apart + l + SIZE);
             for (q = 0; q < 4; q++) {
-                const DPCD_PAIRS aq = DPCD_FILL_PAIRS(a[q * first + t * then]);
+                const DPCD_PAIRS aq = DPCD_FILL_PAIRS(dpcd_load_pair(a + q * first + t * then));
                 low[q] = DPCD_ADD_PAIRS(low[q], aq, b0);
                 high[q] = DPCD_ADD_PAIRS(high[q], aq, b1);
             }
@@ -74,17 +74,20 @@ DPCD_INLINE void DPCD_NAME(dpcd_pair_products)(const int32_t *restrict a, ptrdif
 }
 
 /* totals[j, k] += sum over rows of rows[i, j] rows[i, k], k >= j at the least. */
-static void DPCD_NAME(dpcd_add_products)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+static void DPCD_NAME(dpcd_add_products)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
                                          ptrdiff_t apart, int32_t *room, int64_t *totals)
 {
     const ptrdiff_t n_pairs = (n_rows + 1) / 2;
     int32_t sums[4][DPCD_PAIRS_BLOCK];
     ptrdiff_t t, j, k, l;
     int q;
-    for (t = 0; t < n_rows / 2; t++)
-        dpcd_pair_rows(rows + 2 * t * apart, rows + (2 * t + 1) * apart, apart, room + t * apart);
-    if (t < n_pairs)
-        for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(rows[2 * t * apart + k], 0.0);
+    for (t = 0; t < n_pairs; t++) {
+        const int16_t *first = rows + 2 * t * apart, *second = first + apart;
+        if (2 * t + 1 < n_rows)
+            for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(first[k], second[k]);
+        else
+            for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(first[k], 0);
+    }
     for (j = 0; j < n_columns; j += 4)
         for (k = j - j % DPCD_PAIRS_BLOCK; k < apart; k += DPCD_PAIRS_BLOCK) {
             DPCD_NAME(dpcd_pair_products)(room + j, 1, apart, room + k, apart, n_pairs, sums);
@@ -95,32 +98,35 @@ static void DPCD_NAME(dpcd_add_products)(const double *rows, ptrdiff_t n_rows, p
 }
 
 /* out[i] = |transform rows[i]|^2, where transform has pairs as columns, and units of its rows. */
-static void DPCD_NAME(dpcd_image_norms)(const double *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
-                                        ptrdiff_t apart, ptrdiff_t n_limbs,
-                                        const int32_t *transform, const double *units,
-                                        int32_t *room, double *out)
+static void DPCD_NAME(dpcd_image_norms)(const int16_t *rows, ptrdiff_t n_rows,
+                                        ptrdiff_t n_columns, ptrdiff_t apart, ptrdiff_t n_limbs,
+                                        const int32_t *transform, const double *units, double *out)
 {
     int32_t sums[4][DPCD_PAIRS_BLOCK];
     ptrdiff_t i, h, k, l, last;
     int q;
     for (i = 0; i < n_rows; i += 4) {
-        double lanes[4][DPCD_LANES] = {{0.0}};
-        for (q = 0; q < 4; q++)
-            dpcd_pair_cells(rows + (i + q < n_rows ? i + q : i) * apart, apart, room + q * apart);
+        const int32_t *cells = (const int32_t *)(rows + i * apart); /* a row is pairs as it is */
+        double images[4][DPCD_PAIRS_BLOCK], lanes[4][DPCD_LANES] = {{0.0}};
         for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
             last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
-            last = last < n_columns ? last : (n_columns + 7) / 8 * 8;
-            double images[4][DPCD_PAIRS_BLOCK] = {{0.0}};
+            last = last < n_columns ? last : n_columns + n_columns % 2;
             for (h = 0; h < n_limbs; h++) {
                 const int32_t *limb = transform + h * (apart / 2) * apart;
-                DPCD_NAME(dpcd_pair_products)(room, apart, 1, limb + k, apart, last / 2, sums);
+                DPCD_NAME(dpcd_pair_products)(cells, apart / 2, 1, limb + k, apart, last / 2,
+                                              sums);
+                const double *u = units + h * apart + k;
                 for (q = 0; q < 4; q++)
-                    for (l = 0; l < DPCD_PAIRS_BLOCK; l++)
-                        images[q][l] += sums[q][l] * units[h * apart + k + l];
+                    if (h)
+                        for (l = 0; l < DPCD_PAIRS_BLOCK; l++) images[q][l] += sums[q][l] * u[l];
+                    else
+                        for (l = 0; l < DPCD_PAIRS_BLOCK; l++) images[q][l] = sums[q][l] * u[l];
             }
             for (q = 0; q < 4; q++)
-                for (l = 0; l < DPCD_PAIRS_BLOCK; l++)
-                    lanes[q][l % DPCD_LANES] += images[q][l] * images[q][l];
+                for (l = 0; l < DPCD_LANES; l++) {
+                    const double first = images[q][l], second = images[q][l + DPCD_LANES];
+                    lanes[q][l] += first * first + second * second;
+                }
         }
         for (q = 0; q < 4 && i + q < n_rows; q++) out[i + q] = dpcd_join(lanes[q]);
     }
