@@ -6,9 +6,9 @@ records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't r
 scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
 quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
 coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
-say how far the others lie. Columns that stay where they are (sparse ones) need the first choice
-only. Where records are so many that a twentieth of them can contradict, one more choice says how
-far a tail goes.
+say how far the others lie. Of others than zero the octave is chosen twice, and the wider one taken:
+it loses one effect at worst. Columns that stay where they are (sparse ones) need the first choice
+only. Where a twentieth of the records can contradict, one more says how far a tail goes.
 """
 
 import math
@@ -42,10 +42,11 @@ WIDTH = 2.0
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
 PRIOR = np.where(_AWAY > 0, 1 / (1 + (_AWAY / 5) ** 2), np.exp((_AWAY / 4).clip(-16, 0)))
 PRIOR[0] = 4.0
+# Numbers other than zero are mostly ones where they are few, and too few to speak for themselves.
+_OF_OTHERS = np.append(math.exp(-16), PRIOR[1:])
+_OF_OTHERS[1 - LOWEST] = 100.0
 # Noise grows with the width: odds fall by e² with each doubling.
 _TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
-# The others of a column that is mostly one number may lie anywhere.
-_BESIDE_TAIL_PRIOR = np.exp(-np.minimum(1.0 * np.arange(N_DOUBLINGS), 16.0))
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
@@ -70,7 +71,7 @@ _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
 # The quantile beyond which others are looked for in columns that are mostly one number: the
 # farthest of these of which so much evidence is beyond, for odds of exp(-7) of a cell that none
 # reaches; with less evidence the nearest one.
-_RARE = {Fraction(k - 1, k): 1 / k for k in (100, 50, 20, 10, 5, 4)}
+_RARE = [Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4)]
 RARE_EVIDENCE = 14.0
 
 _N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5}
@@ -91,8 +92,6 @@ def _interval_prior(outwards, inwards, of_all):
 
 
 _SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior(0.35, 2.0, 60.0)
-
-
 # Bounds are at most seven doublings too wide.
 _SHARE_PRIOR = np.full(N_OCTAVES, math.exp(-16))
 _SHARE_PRIOR[-LOWEST - 7 : 1 - LOWEST] = 1.0
@@ -140,8 +139,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     Returns
     -------
     center, half_width : float64 arrays of shape (n_columns,)
-        Half-widths are positive. That of a column that is mostly zero is 1, unless what is not zero
-        was found to be of another size.
+        Half-widths are positive; 1 if octaves alone are looked for and zero is the median.
     """
     mostly_zero, size = find_sizes(oracle, of)
     width, rest, rare = width or WIDTH, ~mostly_zero, rare_of(evidence)
@@ -163,23 +161,25 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
     # a reach of a power of two is to hold that power, of which indicators are made
     around = center, np.ldexp(size, -_HALVINGS) * (1 + 2.0**-20)
-    reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR)
+    reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR, columns=rest)
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
-    of_interval = width * np.where(rest, _WIDTH_OF_INTERVAL / WIDTH, 1.0) * reach
-    found = np.where(near | mostly_zero, of_interval, of_quartiles)
-    half_width = np.where(spread, found, half_width)
-    beside = ~spread & ((how == "tails") | mostly_zero)
+    half_width = np.where(spread, np.where(near, 2 * width * reach, of_quartiles), half_width)
+    beside = rest & ~spread & (how == "tails")
     if beside.any():
         # everything has odds of its own, so half of that evidence is enough
         reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, (1 - rare) / 2, beside)
-        half_width = np.where(found, np.where(rest, 2.0, 1.0) * reach, half_width)
-        beside &= mostly_zero | (found & (zooms > 1))
-    for columns, far, prior in (spread, tail, _TAIL_PRIOR), (beside, rare, _BESIDE_TAIL_PRIOR):
-        if how == "tails" or columns is beside:
-            asked = {"around": (center, half_width), "columns": columns}
-            (doublings,) = oracle.release_quantiles(of, [far], prior=prior, **asked)
-            half_width[columns] = np.ldexp(half_width[columns], doublings)
+        half_width = np.where(found, 2 * reach, half_width)
+        beside &= found & (zooms > 1)
+    asked = {"prior": _OF_OTHERS, "zeros": "left out", "columns": mostly_zero}
+    larger = oracle.release_quantiles(of, [MEDIAN, MEDIAN], **asked).max(axis=0)
+    half_width[mostly_zero] = np.ldexp(1 + 2.0**-20, larger + LOWEST - 1)
+    beside |= mostly_zero
+    tails = [(spread, tail), (beside, max(rare, tail))] if how == "tails" else [(beside, rare)]
+    for columns, far in tails:
+        asked = {"around": (center, half_width), "columns": columns}
+        (doublings,) = oracle.release_quantiles(of, [far], prior=_TAIL_PRIOR, **asked)
+        half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
 
 
@@ -338,5 +338,4 @@ def find_medians(oracle, bounds=None):
 
 def rare_of(evidence):
     """The farthest quantile of which evidence enough is beyond, or the nearest one."""
-    able = (tail for tail, beyond in _RARE.items() if evidence * beyond >= RARE_EVIDENCE)
-    return next(able, min(_RARE))
+    return next((q for q in _RARE if evidence * (1 - q) >= RARE_EVIDENCE), _RARE[-1])

@@ -266,10 +266,9 @@ def found_scales(plan, receipt, place, key):
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
     elif search.features is not None:
         if search.is_within:
-            bounds = stated_bounds(plan.request)
-            center, half_width = find_scales_within(oracle, search.features, *bounds)
+            found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
+            center, half_width = found
             if plan.part_of(FAR.name) is not None:
-                found = center, half_width
                 center, half_width, cut = _unless_many_are_far(plan, receipt, place, key, *found)
         else:
             center, half_width = find_scales(
