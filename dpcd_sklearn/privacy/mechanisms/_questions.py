@@ -18,7 +18,10 @@ from ..noise._noise import NoiseSource
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A sum over records; its fields are the public numbers that fix it."""
+    """A sum over records; its fields are the public numbers that fix it.
+
+    Its `name` is that of the kind of release in tables, but for choices of cells and scores.
+    """
 
     def answer(self, place):
         """Exact integers; secret."""
@@ -43,6 +46,10 @@ class CoordinateSums(Answered):
     limit: float
     iterate: np.ndarray
 
+    @property
+    def name(self):
+        return "gradients" if self.joint else "coordinates of gradients"
+
 
 @dataclass(frozen=True, eq=False)
 class MeanGradient(Answered):
@@ -55,6 +62,10 @@ class MeanGradient(Answered):
     anchor: np.ndarray | None
     directions: np.ndarray | None
 
+    @property
+    def name(self):
+        return "gradients of samples" if self.sampled else "gradients"
+
 
 @dataclass(frozen=True, eq=False)
 class Gram(Question):
@@ -62,6 +73,7 @@ class Gram(Question):
 
     row_norm: float
     units: float
+    name = "curvature"
 
     def answer(self, place):
         return place.gram(self.row_norm, self.units)
