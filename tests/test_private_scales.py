@@ -381,7 +381,7 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, with_means):
     numbers = np.clip((lo + (cells + 0.5) / 256 * (hi - lo) - center) / half_width, -1, 1)
     sums = [np.rint(units.units * numbers**2).sum(axis=0)]
     sums += [np.rint(units.units * numbers / 2).sum(axis=0)] if with_means else []
-    noise = NoiseSource(key).gaussians(4 * len(sums), units.bits).reshape(4, len(sums)).T
+    noise = NoiseSource(key).gaussians(4 * len(sums), units.bits).reshape(len(sums), 4)
     expected = (np.array(sums) + noise + 0.5) / units.units / 700
     for make in LAYOUTS.values():
         oracle = oracle_of(make(X), key, with_means=with_means)

@@ -23,15 +23,15 @@ _UP_OF_SQUARES = 1 + 2.0**-50  # of a rounded root
 
 @dataclass(frozen=True, eq=False)
 class CellSums(Question):
-    """For each column sums of the whole numbers that a record in a cell adds.
+    """Sums over each column of the whole numbers that a record in a cell adds.
 
     Parameters
     ----------
     name : str
     of, edges
         As of `Place.counts`.
-    added : int64 ndarray of shape (n_sums, n_cells) or (n_columns, n_sums, n_cells)
-        Cells beyond these add nothing.
+    added : int64 ndarray of shape (n_sums, n_columns or 1, n_cells)
+        Cells beyond these add nothing. The answer has the shape (n_sums, n_columns).
     """
 
     name: str
@@ -41,7 +41,7 @@ class CellSums(Question):
 
     def answer(self, place):
         counts = place.counts(self.of, edges=self.edges)[:, : self.added.shape[-1]]
-        return np.einsum("...sc,...c->...s", self.added, counts)
+        return np.einsum("...c,...c->...", self.added, counts)
 
 
 class ColumnSumUnits(SumUnits):
@@ -128,11 +128,11 @@ class SmoothnessUnits(ColumnSumUnits):
             Public. Numbers are in half-widths, and cut to [-1, 1].
         """
         added = units_of_cells(lo, hi, center, half_width, self.units)[: 1 + self.with_means]
-        return self.of_columns(lo, hi, np.stack(added, axis=1))
+        return self.of_columns(lo, hi, np.stack(added))
 
     def decode(self, noisy, *public):
         """Mean squares, any real numbers; and the means that they are of, or None."""
-        squares, *halves = super().decode(noisy).T / self.n_normalizer
+        squares, *halves = super().decode(noisy) / self.n_normalizer
         return squares, 2 * halves[0] if halves else None
 
 
@@ -171,7 +171,7 @@ class CountUnits(SumUnits):
         With public `bounds` (lo, hi), as of `count_outside`, records within and outside are two
         classes.
         """
-        ones = self.units * np.eye(self.n_classes, dtype=np.int64)
+        ones = self.units * np.eye(self.n_classes, dtype=np.int64)[:, np.newaxis]
         ones = ones[1:] if self.n_classes == 2 else ones
         if bounds is not None:
             return CellSums("records outside of bounds", "outside", bounds, ones)
@@ -179,7 +179,7 @@ class CountUnits(SumUnits):
 
     def decode(self, noisy, *public):
         """Counts, any real numbers."""
-        return super().decode(noisy)[0]
+        return super().decode(noisy)[:, 0]
 
 
 # ---- Means of columns over the records that have a value there -----------------------------------
@@ -213,11 +213,11 @@ class PresentUnits(ColumnSumUnits):
         """About numbers within bounds, public or released before: what lies outside is cut."""
         # twice the halves
         _, numbers = units_of_cells(lo, hi, *_middle_and_half(lo, hi), 2 * self.units)
-        return self.of_columns(lo, hi, np.stack([numbers, np.full_like(numbers, self.units)], 1))
+        return self.of_columns(lo, hi, np.stack([numbers, np.full_like(numbers, self.units)]))
 
     def decode(self, noisy, lo, hi):
         """Means within the bounds, of each column; the middle where hardly anything is present."""
-        total, present = super().decode(noisy).T
+        total, present = super().decode(noisy)
         # of fewer than the noise nobody knows how few they are
         present = np.maximum(present, self.noise_std)
         center, half_width = _middle_and_half(lo, hi)
@@ -275,14 +275,15 @@ class RunningUnits(ColumnSumUnits):
         n_known : int, default=None
             How many records there are, where that is public.
         """
-        return self.of_columns(lo, hi, np.rint(self.units * _ROOT).astype(np.int64))
+        halfway = np.rint(self.units * _ROOT).astype(np.int64)
+        return self.of_columns(lo, hi, halfway[:, np.newaxis])
 
     def decode(self, noisy, lo, hi, n_known=None):
         """Counts of shape (n_columns, 256), any real numbers, in any order.
 
         The last one of a column is how many records there are.
         """
-        running = super().decode(noisy) @ _ROOT.T
+        running = super().decode(noisy).T @ _ROOT.T
         if n_known is not None:  # what the last one is off by, the others are likely off by too
             running -= np.outer(running[:, -1] - n_known, _WITH_ALL)
         return running
