@@ -37,34 +37,23 @@ class Answered(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class CoordinateSums(Answered):
-    """Clipped sums of some coordinates of the gradient at an iterate."""
-
-    block: tuple | None  # None is all coordinates
-    joint: bool
-    clip: float
-    limit: float
-    iterate: np.ndarray
-
-    @property
-    def name(self):
-        return "gradients" if self.joint else "coordinates of gradients"
-
-
-@dataclass(frozen=True, eq=False)
-class MeanGradient(Answered):
+class GradientSums(Answered):
     """Clipped sums of gradients at an iterate, of all records or of a secret sample."""
 
+    block: tuple | None  # coordinates; None is all
+    joint: bool
     sampled: bool
     clip: float
     limit: float
     iterate: np.ndarray
-    anchor: np.ndarray | None
-    directions: np.ndarray | None
+    anchor: np.ndarray | None = None
+    directions: np.ndarray | None = None
 
     @property
     def name(self):
-        return "gradients of samples" if self.sampled else "gradients"
+        if self.sampled:
+            return "gradients of samples"
+        return "gradients" if self.joint else "coordinates of gradients"
 
 
 @dataclass(frozen=True, eq=False)
