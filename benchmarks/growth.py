@@ -40,7 +40,7 @@ from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.losses import LogisticLoss
 from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger._accountant import charge
-from dpcd_sklearn.privacy.mechanisms._batch_oracle import BatchOracle
+from dpcd_sklearn.privacy.mechanisms._record_oracle import BatchOracle
 from dpcd_sklearn.privacy.mechanisms._units import CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.sums._place import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise

@@ -59,13 +59,9 @@ FLAWS = {
             "int((0.9 if FLAW == 9 else self.rate) * 2**64) if self.rate < 1 else 0",
         ),
     ],
-    "mechanisms/_oracle.pyx": [
-        ("self._gaussians_left -= 1", "self._gaussians_left -= 1; _renew()"),
-        ("self._noise.gaussian(self._units.bits)", "_drawn(self._noise, self._units.bits)"),
-    ],
-    "mechanisms/_batch_oracle.pyx": [
-        ("left[0] -= 1", "left[0] -= 1; _renew()"),
-        ("self._noise.gaussian(bits)", "_drawn(self._noise, bits)"),
+    "mechanisms/_record_oracle.pyx": [
+        ("paid.count -= 1", "paid.count -= 1; _renew()"),
+        ("self._noise.gaussian(paid.bits)", "_drawn(self._noise, paid.bits)"),
     ],
     "sums/_dense_sums.pyx": [
         (

@@ -4,6 +4,7 @@ Flaws of compiled mechanisms are in test_audit_mutants.py.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,14 +94,19 @@ def _gradient_bits(grid):
 NEWTON = _curvature_units.CurvatureUnits
 
 
-def _of_curvature(attribute):
+def _less_noise(grid, bits):
+    noise = replace(grid.noise, bits=grid.noise.bits - bits)
+    return grid._replace(noise=noise)
+
+
+def _of_curvature(attribute, bits=1):
     def apply(monkeypatch):
         honest = NEWTON.__init__
 
         def flawed(self, *args, **options):
             honest(self, *args, **options)
             if hasattr(self, attribute):
-                setattr(self, attribute, getattr(self, attribute) - 1)
+                setattr(self, attribute, _less_noise(getattr(self, attribute), bits))
 
         monkeypatch.setattr(NEWTON, "__init__", flawed)
 
@@ -123,15 +129,12 @@ FLAWS = {
     "a dropped root of two in counts": _replaced(
         _cell_sums, "count_sensitivity", lambda size: size / math.sqrt(2)
     ),
-    "half the noise of a curvature": _of_curvature("curvature_bits"),
-    "half the noise of a mean row": _of_curvature("mean_bits"),
-    "a quarter of the noise of squares of rows": lambda patch: (
-        _of_curvature("square_bits")(patch),
-        _of_curvature("square_bits")(patch),
-    ),
+    "half the noise of a curvature": _of_curvature("curvature"),
+    "half the noise of a mean row": _of_curvature("rows"),
+    "a quarter of the noise of squares of rows": _of_curvature("squares", bits=2),
     "half the noise of moments of features": _narrower("SmoothnessUnits", _smoothness, "bits"),
     "a quarter of the noise of moments": _replaced(
-        _curvature.MomentUnits, "square_grid", lambda grid: (grid[0] - 2, grid[1])
+        _curvature.MomentUnits, "square_grid", lambda grid: _less_noise(grid, 2)
     ),
 }
 SCALES, TAILS, GRADIENTS = "choices of scales", "choices of tails", "Newton gradients"

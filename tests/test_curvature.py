@@ -214,9 +214,7 @@ def test_second_derivatives_are_those_of_the_losses():
     margins, step = np.linspace(-2, 2, 41) + 0.001, 1e-6
     targets = {"squared": (0.3,), "huber": (0.0,), "logistic": (0.0, 1.0)}
     assert set(targets) == {
-        name
-        for name, loss in LOSSES.items()
-        if not loss.multi_output and loss.has_known_errors
+        name for name, loss in LOSSES.items() if not loss.multi_output and loss.has_known_errors
     }
     for name, y in ((name, y) for name, ys in targets.items() for y in ys):
         loss, y = LOSSES[name](), np.full(41, y)
@@ -342,9 +340,10 @@ def test_rows_of_16_bits_move_a_gradient_by_a_tenth_of_its_noise_at_most(n, widt
     event = curvature_fit_event(Budget(epsilon, 1e-10), 6, 0.2)
     sizes = {"n_samples": n, "n_normalizer": n, "row_norm": norm}
     units, sums = CurvatureUnits(event, smoothness=np.ones(5), **sizes), sums_of(X, y)
-    unit = (norm / units.row_units) ** 2 / n
-    values, vectors = np.linalg.eigh(sums.gram(norm, float(units.row_units)) * unit)
-    floor = math.sqrt(10) * 2.0**units.curvature_bits * unit
+    noise, row_units = units.curvature
+    unit = (norm / row_units) ** 2 / n
+    values, vectors = np.linalg.eigh(sums.gram(norm, float(row_units)) * unit)
+    floor = math.sqrt(10) * 2.0**noise.bits * unit
     P = (vectors * np.maximum(values, floor)) @ vectors.T
     transform, exponent = _curvature.integer_transform(np.linalg.inv(np.linalg.cholesky(P)))
     wide = np.column_stack([X, np.ones(n)])
@@ -438,16 +437,19 @@ def test_noise_covers_the_sensitivity_of_integers(
     sizes = {"n_samples": n, "smoothness": np.ones(d), "n_normalizer": n}
     units = CurvatureUnits(event, row_norm=3.0, n_outputs=n_outputs, **sizes)
     gradients, curvature, of_rows = (release.noise_multiplier for release in event.releases)
-    rounding = 0.5 * math.sqrt(d)  # of rows within row_units
-    of_matrix = matrix_sensitivity(units.row_units + rounding, neighboring)
-    assert 2.0**units.curvature_bits >= curvature * of_matrix
-    assert n * (units.row_units + rounding) ** 2 <= 2.0**62
-    longest = units.mean_units + rounding
+    rounding = 0.5 * math.sqrt(d)  # of rows within their units
+    (noise, row_units), claimed = units.curvature, (curvature, of_rows, of_rows)
+    of_matrix = matrix_sensitivity(row_units + rounding, neighboring)
+    assert 2.0**noise.bits >= curvature * of_matrix
+    assert n * (row_units + rounding) ** 2 <= 2.0**62
+    longest = units.rows.units + rounding
     of_mean = {"replace_one": 2.0, "add_remove": 1.0}[neighboring] * longest
-    assert of_rows * of_mean <= 2.0**units.mean_bits <= 1.01 * of_rows * of_mean
+    assert of_rows * of_mean <= 2.0**units.rows.noise.bits <= 1.01 * of_rows * of_mean
     assert longest <= 2**16 * 1.01
-    assert 2.0**units.square_bits >= of_rows * units.square_units**2
-    assert n * units.square_units**2 <= 2.0**62
+    assert 2.0**units.squares.noise.bits >= of_rows * units.squares.units**2
+    assert n * units.squares.units**2 <= 2.0**62
+    grids = units.curvature, units.rows, units.squares
+    assert tuple(grid.noise.noise_multiplier for grid in grids) == claimed
     smallest, size = most_of_transform(d) / condition / 10, n_outputs * d
     largest = smallest * condition
     for whole_rows, most in ((False, 2.0**52), (True, 2.0**68)):
@@ -462,11 +464,12 @@ def test_noise_covers_the_sensitivity_of_integers(
         assert n * limit <= most and limit < (2**39 if whole_rows else 2**50)
     event = moments_event(budget, 0.2)
     units = MomentUnits(event, **sizes)
-    grids = (units.row_units, units.bits), (units.mean_square_units, units.mean_square_bits)
-    for release, (norm, bits) in zip(event.releases, grids, strict=True):
+    grids = units.matrices, units.mean_square
+    for release, (noise, norm) in zip(event.releases, grids, strict=True):
         of_matrix = matrix_sensitivity(norm + rounding, neighboring)
         assert of_matrix >= (norm + rounding) ** 2  # of the sum of squared norms
-        assert 2.0**bits >= release.noise_multiplier * of_matrix
+        assert noise.noise_multiplier == release.noise_multiplier
+        assert 2.0**noise.bits >= release.noise_multiplier * of_matrix
         assert n * (norm + rounding) ** 2 <= 2.0**62
 
 
@@ -510,9 +513,9 @@ def test_no_more_is_released_than_was_paid_for():
         oracle.release_preconditioned(np.zeros(2), 1.0)
     with pytest.raises(RuntimeError, match="paid for"):
         oracle.release_preconditioned(np.zeros(2), 1.0)
-    with pytest.raises(RuntimeError, match="mean rows are not paid for"):
+    with pytest.raises(RuntimeError, match="mean row are not paid for"):
         oracle_of(np.eye(2), np.ones(2), n_of_rows=1).release_mean_row()
-    with pytest.raises(RuntimeError, match="mean squares of rows are not paid for"):
+    with pytest.raises(RuntimeError, match="mean square of rows are not paid for"):
         oracle_of(np.eye(2), np.ones(2), of_rows=0.0).release_mean_square()
 
 

@@ -268,7 +268,7 @@ def test_what_stands_beside_the_updates_leaves_them_something():
 
 KEYS = [
     ({}, (_scales, "QuantileOracle")),
-    (PRIVATE, (_smoothness, "SmoothnessOracle")),
+    (PRIVATE, (_smoothness, "Oracle")),
 ]
 
 

@@ -31,7 +31,7 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_squared,
 )
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import CountOracle, CountUnits
+from dpcd_sklearn.privacy.mechanisms import CountUnits, Oracle
 from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import SGD, SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -185,8 +185,7 @@ def test_counts_have_a_stream_of_noise_of_their_own():
         place = LocalPlace(X, target)
         return found_intercepts(plan, receipt, place, None, key)[0]
 
-    oracle = CountOracle(charge(None, units.event), units, place, key=key)
-    (same_stream,) = oracle.release_counts()
+    (same_stream,) = Oracle(charge(None, units.event), units, place, key=key).release()
     assert start(key) == start(key) != start(None)
     assert start(key) != math.log(same_stream / (N - same_stream))
 

@@ -23,23 +23,17 @@ from dpcd_sklearn.privacy.accounting import (
     moments_event,
 )
 from dpcd_sklearn.privacy.mechanisms import (
-    CountOracle,
     CountUnits,
     CurvatureOracle,
     CurvatureUnits,
     MomentOracle,
     MomentUnits,
-    PresentOracle,
+    Oracle,
     PresentUnits,
-    RunningOracle,
     RunningUnits,
-    ScoreOracle,
     ScoreUnits,
-    SecondMomentOracle,
     SecondMomentUnits,
-    SmoothnessOracle,
     SmoothnessUnits,
-    TargetOracle,
     TargetUnits,
     _cell_sums,
     _curvature_units,
@@ -87,11 +81,11 @@ class Present(OfColumns):
     def oracle(self, rows, receipt, **sizes):
         X = np.vstack(rows)
         units = PresentUnits(receipt.event, n_columns=X.shape[1], **sizes)
-        return PresentOracle(receipt, units, PresentPlace(X))
+        return Oracle(receipt, units, PresentPlace(X))
 
     def release(self, oracle):
         ends = np.ones(len(self.others[0]))
-        oracle.release_present_means(-ends, ends)
+        oracle.release(-ends, ends)
 
 
 class Running(OfColumns):
@@ -103,10 +97,10 @@ class Running(OfColumns):
 
     def oracle(self, rows, receipt, **sizes):
         units = RunningUnits(receipt.event, n_columns=3, **sizes)
-        return RunningOracle(receipt, units, LocalPlace(np.vstack(rows)))
+        return Oracle(receipt, units, LocalPlace(np.vstack(rows)))
 
     def release(self, oracle):
-        oracle.release_running_counts(np.zeros(3), np.ones(3), None)
+        oracle.release(np.zeros(3), np.ones(3), None)
 
 
 class Target(OfColumns):
@@ -129,10 +123,10 @@ class Target(OfColumns):
             list(np.array(codes).T), [3, 3], np.array(y, dtype=self.kind), self.n_classes,
             np.arange(n) % n_folds, n_folds,
         )  # fmt: skip
-        return TargetOracle(receipt, units, place)
+        return Oracle(receipt, units, place)
 
     def release(self, oracle):
-        oracle.release_target_sums()
+        oracle.release(oracle._place.shapes)
 
 
 class Squares(OfColumns):
@@ -148,12 +142,12 @@ class Squares(OfColumns):
 
     def oracle(self, rows, receipt, **sizes):
         units = SmoothnessUnits(receipt.event, n_columns=4, with_means=self.with_means, **sizes)
-        return SmoothnessOracle(receipt, units, LocalPlace(np.vstack(rows)))
+        return Oracle(receipt, units, LocalPlace(np.vstack(rows)))
 
     def release(self, oracle):
         # numbers may be farther from the centre than the half-width that is stated
         ones = np.ones(4)
-        oracle.release_mean_squares(-3 * ones, 3 * ones, 0 * ones, ones)
+        oracle.release(-3 * ones, 3 * ones, 0 * ones, ones)
 
 
 class Labels(OfColumns):
@@ -167,10 +161,10 @@ class Labels(OfColumns):
     def oracle(self, rows, receipt, **sizes):
         units = CountUnits(receipt.event, n_classes=self.n_classes, **sizes)
         place = LocalPlace(np.zeros((len(rows), 1)), np.array(rows, dtype=float))
-        return CountOracle(receipt, units, place)
+        return Oracle(receipt, units, place)
 
     def release(self, oracle):
-        oracle.release_counts()
+        oracle.release()
 
 
 class Outside(Labels):
@@ -181,9 +175,10 @@ class Outside(Labels):
 
     def oracle(self, rows, receipt, **sizes):
         units = CountUnits(receipt.event, n_classes=2, **sizes)
-        bounds = np.full(1, -0.5), np.full(1, 0.5)
-        place = LocalPlace(np.array(rows)[:, None])
-        return CountOracle(receipt, units, place, of="outside", edges=bounds)
+        return Oracle(receipt, units, LocalPlace(np.array(rows)[:, None]))
+
+    def release(self, oracle):
+        oracle.release((np.full(1, -0.5), np.full(1, 0.5)))
 
 
 class Score(OfColumns):
@@ -196,10 +191,10 @@ class Score(OfColumns):
 
     def oracle(self, rows, receipt, n_samples, n_normalizer):
         units = ScoreUnits(receipt.event, self.kind, len(rows[0]), n_samples)
-        return ScoreOracle(receipt, units, lambda: np.sum(rows, axis=0).tolist())
+        return Oracle(receipt, units, lambda: np.sum(rows, axis=0).tolist())
 
     def release(self, oracle):
-        oracle.release_score()
+        oracle.release()
 
 
 # ---- second moments, and gradients in a geometry -------------------------------------------------
@@ -307,15 +302,13 @@ class SecondMoments(OfColumns):
     records = [[9.0, 0.0], [0.0, 9.0], [-9.0, 0.0], [0.0, 0.0]]
 
     def oracle(self, rows, receipt, **sizes):
-        units = SecondMomentUnits(
-            receipt.event, n_features=2, row_norm=1.0, constant=0.1, **sizes
-        )
+        units = SecondMomentUnits(receipt.event, n_features=2, row_norm=1.0, constant=0.1, **sizes)
         bounds = np.full(2, -9.0), np.full(2, 9.0), np.zeros(2)
         place = LocalPlace(np.array(rows), np.zeros(len(rows)), None, bounds)
-        return SecondMomentOracle(receipt, units, place)
+        return Oracle(receipt, units, place)
 
     def release(self, oracle):
-        oracle.release_curvature()
+        oracle.release()
 
 
 SUMS = {

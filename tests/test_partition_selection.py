@@ -20,7 +20,7 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.privacy.accounting._joint import partition_event
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import PartitionOracle, PartitionUnits
+from dpcd_sklearn.privacy.mechanisms import Oracle, PartitionUnits
 from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import CategoryPlace
 from dpcd_sklearn.privacy.sums._categories import (
@@ -43,7 +43,7 @@ def oracle_of(columns, **options):
     columns = [np.array(column, dtype=object) for column in columns]
     units = units_of(len(columns), len(columns[0]), **options)
     place = CategoryPlace(columns, len(columns[0]))
-    return PartitionOracle(charge(None, units.event), units, place)
+    return Oracle(charge(None, units.event), units, place)
 
 
 @table("neighboring", RELATIONS)
@@ -80,7 +80,7 @@ def test_how_often_one_record_is_named(monkeypatch, mutant):
     n_runs, p, spare = 4000, 8, 0.08
     names = 0
     for _ in range(n_runs):
-        released = oracle_of([["only"]] * p, z=3.0, spare=spare).release_categories()
+        released = oracle_of([["only"]] * p, z=3.0, spare=spare).release()
         names += any(categories for categories, _ in released)
     # of independent columns a little less than the union bound
     assert (names <= n_runs * spare + 4 * math.sqrt(n_runs * spare)) is not mutant
@@ -94,7 +94,7 @@ def test_counts_have_the_noise_that_is_charged(monkeypatch, mutant):
     z, p, columns = 2.0, 4, [["a"] * 300 + ["b"] * 200] * 4
     found = np.array(
         [
-            [count for _, counts in oracle_of(columns, z=z).release_categories()
+            [count for _, counts in oracle_of(columns, z=z).release()
              for count in counts]
             for _ in range(600)
         ]
@@ -139,9 +139,9 @@ def test_a_fit_is_worth_its_budget(epsilon, delta):
 
 def test_categories_are_released_once_and_never_copied():
     oracle = oracle_of([["a"] * 100])
-    oracle.release_categories()
+    oracle.release()
     with pytest.raises(RuntimeError, match="were released: 0 are left"):
-        oracle.release_categories()
+        oracle.release()
     with pytest.raises(TypeError):
         oracle.__reduce__()
 
@@ -150,7 +150,7 @@ def test_without_noise_all_categories_are_named():
     event = FitEvent((NonPrivateEvent(),))
     units = PartitionUnits(event, n_columns=1, n_samples=3, n_normalizer=3)
     place = CategoryPlace([np.array(["b", "a", None], dtype=object)], 3)
-    ((names, counts),) = PartitionOracle(charge(None, event), units, place).release_categories()
+    ((names, counts),) = Oracle(charge(None, event), units, place).release()
     assert names == ("a", "b", None) and counts.tolist() == [1, 1, 1]
 
 

@@ -31,7 +31,7 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_mu,
     gdp_squared,
 )
-from dpcd_sklearn.privacy.mechanisms import SmoothnessOracle, SmoothnessUnits
+from dpcd_sklearn.privacy.mechanisms import Oracle, SmoothnessUnits
 from dpcd_sklearn.privacy.mechanisms import _cell_sums as of_mechanisms
 from dpcd_sklearn.privacy.mechanisms._cell_sums import (
     MOST_COLUMNS,
@@ -153,11 +153,11 @@ def plan_of_fit(model, X, y, **fit):
 def test_smoothness_follows_from_what_was_released_and_from_nothing_else(name, monkeypatch):
     released = np.array([0.4, -1.0, 7.0]), np.array([0.6, 0.0, -2.0])  # some are but noise
 
-    class Told(SmoothnessOracle):
-        def release_mean_squares(self, *ends):
+    class Told(Oracle):
+        def release(self, *ends):
             return released[0], released[1] if self._units.with_means else None
 
-    monkeypatch.setattr(of_engines, "SmoothnessOracle", Told)
+    monkeypatch.setattr(of_engines, "Oracle", Told)
     found, centers = [], []
     for records in (X, np.full_like(X, 20.0)):
         model, y = model_of(name)
@@ -222,7 +222,7 @@ def test_loose_bounds_cost_descents_little():
 def test_what_does_not_go_with_other_parameters_leaves_the_bounds(monkeypatch):
     """Paid for is carried out: greedy scores of M_j that the plan did not know may be too large."""
     nothing = np.full(P, -1.0), np.zeros(P)
-    monkeypatch.setattr(SmoothnessOracle, "release_mean_squares", lambda *_: nothing)
+    monkeypatch.setattr(SmoothnessUnits, "decode", lambda *_: nothing)
     accountant = PrivacyAccountant(1000.0, DELTA)
     model = DPLinearRegressor(
         solver="gcd", penalty="l1", epsilon=1000.0, accountant=accountant, **LOOSE, **TARGET
@@ -361,7 +361,7 @@ def units_of(p, n, z=2.0, neighboring="replace_one", n_normalizer=None, with_mea
 
 def oracle_of(X, key=None, **options):
     units = units_of(X.shape[1], X.shape[0], **options)
-    return SmoothnessOracle(Receipt(units.event, None), units, LocalPlace(X), key=key)
+    return Oracle(Receipt(units.event, None), units, LocalPlace(X), key=key)
 
 
 both_ways = pytest.mark.parametrize("with_means", [True, False])
@@ -385,7 +385,7 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, with_means):
     expected = (np.array(sums) + noise + 0.5) / units.units / 700
     for make in LAYOUTS.values():
         oracle = oracle_of(make(X), key, with_means=with_means)
-        squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
+        squares, means = oracle.release(lo, hi, center, half_width)
         assert_array_equal(squares, expected[0])
         if with_means:
             assert_array_equal(means, 2 * expected[1])

@@ -42,10 +42,7 @@ STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
-SEEN_BY_LOOPS = (
-    "dpcd_sklearn.privacy.mechanisms._oracle.Oracle",
-    "dpcd_sklearn.privacy.mechanisms._batch_oracle.IterateOracle",
-)
+SEEN_BY_LOOPS = ("dpcd_sklearn.privacy.mechanisms._oracle.Oracle",)
 
 SOURCES = sorted(
     path.relative_to(PACKAGE).as_posix()
@@ -316,7 +313,7 @@ def fields_of_an_oracle(fields):
 
 LOOP = "loops/_a.pyx"
 FROM_SUMS = "from ...losses._base cimport Loss\nfrom libc.math cimport exp"
-BATCH = "from ..privacy.mechanisms._batch_oracle cimport"
+ORACLE = "from ..privacy.mechanisms._oracle cimport"
 
 
 @table(
@@ -343,11 +340,11 @@ BATCH = "from ..privacy.mechanisms._batch_oracle cimport"
         (private_scikit_learn, (LOOP, "from sklearn.utils._cython_blas cimport _dot"), True),
         (private_scikit_learn, (COMPAT, "from sklearn.utils._tags import Tags"), False),
         (private_scikit_learn, ("plan/_a.py", "from sklearn import __version__"), False),
-        (records_in_a_loop, (LOOP, f"{BATCH} IterateOracle, BatchOracle"), True),
+        (records_in_a_loop, (LOOP, f"{ORACLE} Oracle, PaidOracle"), True),
         (records_in_a_loop, (LOOP, "from ..privacy cimport _oracle"), True),
         (records_in_a_loop, (LOOP, "def solve(X, Oracle oracle):\n    pass"), True),
         (records_in_a_loop, (LOOP, "cdef const double *y"), True),
-        (records_in_a_loop, (LOOP, f"{BATCH} IterateOracle"), False),
+        (records_in_a_loop, (LOOP, f"{ORACLE} Oracle"), False),
         (records_in_a_loop, (LOOP, '"""No X and no y here."""\ncdef double Xw  # y'), False),
         (fields_of_an_oracle, ("cdef const double *_y",), True),
         (fields_of_an_oracle, ("cdef double[::1] _margins",), True),

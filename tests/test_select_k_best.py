@@ -19,7 +19,7 @@ from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPPCA, DPSelectKBest
 from dpcd_sklearn.privacy.accounting import FitEvent, SelectionEvent
 from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import ColumnOracle, ColumnUnits, _questions
+from dpcd_sklearn.privacy.mechanisms import ColumnUnits, Oracle, _questions
 from dpcd_sklearn.privacy.mechanisms import _tables as mechanism
 from dpcd_sklearn.privacy.sums import TargetPlace
 
@@ -32,11 +32,12 @@ def records():
     return np.random.default_rng(0).uniform(-1, 1, (N, P))
 
 
-def oracle_of(X, target, k=1, eta=1.0, neighboring="replace_one"):
+def oracle_of(X, target, k=1, eta=1.0, neighboring="replace_one", n_classes=0):
     event = FitEvent((SelectionEvent(eta, k),), neighboring)
-    units = ColumnUnits(event, n_chosen=k, width=X.shape[1], n_samples=len(X), n_normalizer=len(X))
+    facts = {"n_chosen": k, "n_classes": n_classes, "width": X.shape[1]}
+    units = ColumnUnits(event, **facts, n_samples=len(X), n_normalizer=len(X))
     place = TargetPlace(X, target, np.zeros(X.shape[1]), np.ones(X.shape[1]))
-    return ColumnOracle(charge(None, event), units, place)
+    return Oracle(charge(None, event), units, place)
 
 
 # ---- the mechanism -------------------------------------------------------------------------------
@@ -57,10 +58,10 @@ def scores_of(monkeypatch, X, target, means, bounds, neighboring):
     with monkeypatch.context() as patch:
         patch.setattr(_questions, "NoiseSource", _Zeros)
         patch.setattr(mechanism.np, "argsort", lambda keys, kind: kept.append(keys) or keys)
-        oracle = oracle_of(X, target, neighboring=neighboring)
-        oracle.release_columns(means, bounds)
-    n_classes = 0 if bounds is not None else len(means)
-    return -kept[0] * oracle._units.choices(n_classes).noise_scale
+        n_classes = 0 if bounds is not None else len(means)
+        oracle = oracle_of(X, target, neighboring=neighboring, n_classes=n_classes)
+        oracle.release(means, bounds)
+    return -kept[0] * oracle._units.noise_scale
 
 
 @pytest.mark.parametrize("neighboring", RELATIONS)
@@ -110,8 +111,7 @@ def test_choices_have_the_law_that_is_charged(monkeypatch, mutant):
     target = np.full((n, 1), 0.5)
     runs = 3000
     chosen = [
-        oracle_of(X, target, eta=eta).release_columns(np.zeros(1), (-1.0, 1.0))[0]
-        for _ in range(runs)
+        oracle_of(X, target, eta=eta).release(np.zeros(1), (-1.0, 1.0))[0] for _ in range(runs)
     ]
     # the score of the first is n/2 in units of one, whose sensitivity is 2
     odds = math.exp(-eta * (n / 2) / (2 * 2))
@@ -122,11 +122,14 @@ def test_choices_have_the_law_that_is_charged(monkeypatch, mutant):
 
 def test_choices_are_made_once_and_of_what_is_there(X):
     oracle = oracle_of(X, X[:, :1], k=2)
-    oracle.release_columns(np.zeros(1), (-1.0, 1.0))
+    oracle.release(np.zeros(1), (-1.0, 1.0))
     with pytest.raises(RuntimeError, match="were released: 0 are left"):
-        oracle.release_columns(np.zeros(1), (-1.0, 1.0))
+        oracle.release(np.zeros(1), (-1.0, 1.0))
     with pytest.raises(ValueError, match="lower k"):
         oracle_of(X[:, :1], X[:, :1], k=2)
+    for n_classes, bounds in ((0, None), (1, (-1.0, 1.0)), (2, None)):  # another sensitivity
+        with pytest.raises(ValueError, match="the units are of"):
+            oracle_of(X, X[:, :1], n_classes=n_classes).release(np.zeros(1), bounds)
 
 
 # ---- the estimator -------------------------------------------------------------------------------

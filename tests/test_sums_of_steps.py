@@ -11,11 +11,9 @@ from tables import table
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import (
-    PresentOracle,
+    Oracle,
     PresentUnits,
-    RunningOracle,
     RunningUnits,
-    TargetOracle,
     TargetUnits,
     _cell_sums,
 )
@@ -26,7 +24,7 @@ N_CELLS = 256
 N_GROUPS, P = 3, 2
 
 
-def once(Oracle, Units, place, n, z=2.0, **facts):
+def once(Units, place, n, z=2.0, **facts):
     """An oracle of one release of n records."""
     event = FitEvent((GaussianEvent(z, 1),))
     units = Units(event, n_samples=n, n_normalizer=n, **facts)
@@ -34,22 +32,26 @@ def once(Oracle, Units, place, n, z=2.0, **facts):
 
 
 def present_oracle(X, z=2.0):
-    return once(PresentOracle, PresentUnits, PresentPlace(X), len(X), z, n_columns=X.shape[1])
+    return once(PresentUnits, PresentPlace(X), len(X), z, n_columns=X.shape[1])
 
 
 def running_oracle(X, z=2.0):
-    return once(RunningOracle, RunningUnits, LocalPlace(X), len(X), z, n_columns=X.shape[1])
+    return once(RunningUnits, LocalPlace(X), len(X), z, n_columns=X.shape[1])
 
 
 def released_counts(oracle, p, n_known=None):
-    return oracle.release_running_counts(np.zeros(p), np.ones(p), n_known)
+    return oracle.release(np.zeros(p), np.ones(p), n_known)
+
+
+def released_sums(oracle):
+    return oracle.release(oracle._place.shapes)
 
 
 def target_oracle(codes, target, n_classes=0, z=2.0, cv=1):
     """An oracle of codes of shape (n_samples, n_columns)."""
     n, p = codes.shape
     place = GroupPlace(list(codes.T), [N_GROUPS] * p, target, n_classes, np.arange(n) % cv, cv)
-    return once(TargetOracle, TargetUnits, place, n, z, n_columns=p, n_classes=n_classes)
+    return once(TargetUnits, place, n, z, n_columns=p, n_classes=n_classes)
 
 
 # ---- means of what is present --------------------------------------------------------------------
@@ -81,7 +83,7 @@ def test_means_are_those_of_the_present_with_the_noise_that_is_charged():
     X = np.array([[0.5, NAN], [-0.25, 0.5], [0.5, 0.5], [9.0, NAN]] * 500)
     z, n = 2.0, len(X)
     lo, hi = np.array([-1.0, -1.0]), np.array([1.0, 3.0])
-    found = np.array([present_oracle(X, z).release_present_means(lo, hi) for _ in range(400)])
+    found = np.array([present_oracle(X, z).release(lo, hi) for _ in range(400)])
     # cells are a 256th wide; clipped to 1
     np.testing.assert_allclose(found.mean(axis=0), [0.4375, 0.5], atol=0.01)
     # the deviation of a quotient, in half-widths: both sums have the noise
@@ -95,7 +97,7 @@ def test_an_empty_column_has_the_middle_nearly_and_bounds_hold():
     X = np.full((1000, 3), NAN)
     X[:, 1] = 1e300
     lo, hi = np.array([0.0, 0.0, 5.0]), np.array([10.0, 10.0, 5.0])
-    found = present_oracle(X).release_present_means(lo, hi)
+    found = present_oracle(X).release(lo, hi)
     assert (lo <= found).all() and (found <= hi).all() and found[2] == 5.0 and found[1] > 9.5
 
 
@@ -110,9 +112,7 @@ def test_the_constants_are_the_largest_of_all_pairs_of_cells():
     assert 0 < _cell_sums._LONGEST - math.sqrt(squares[-1]) < 1e-4
     worst = 0.0
     for apart in range(1, N_CELLS):
-        overlap = np.cumsum(
-            _cell_sums._LAGS[apart:] * _cell_sums._LAGS[: N_CELLS - apart]
-        )
+        overlap = np.cumsum(_cell_sums._LAGS[apart:] * _cell_sums._LAGS[: N_CELLS - apart])
         # cell i has 256 - i entries, cell i + apart that many fewer
         lengths = np.arange(1, N_CELLS - apart + 1)
         both = squares[lengths + apart - 1] + squares[lengths - 1] - 2 * overlap[lengths - 1]
@@ -145,9 +145,7 @@ def test_sums_are_those_of_folds_and_groups_with_the_noise_that_is_charged(n_cla
     n, z, cv = 600, 5.0, 3
     codes = rng.integers(0, N_GROUPS, (n, P))
     target = rng.integers(0, 2, n) if n_classes else rng.uniform(-1, 1, n)
-    runs = [
-        target_oracle(codes, target, n_classes, z, cv=cv).release_target_sums() for _ in range(200)
-    ]
+    runs = [released_sums(target_oracle(codes, target, n_classes, z, cv=cv)) for _ in range(200)]
     for j in range(P):
         found = np.array([run[j] for run in runs])
         expected = np.zeros((cv, N_GROUPS, 2))

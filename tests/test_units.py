@@ -184,9 +184,10 @@ TABLE = {
         ],
     ),
     ColumnUnits: (
-        {"event": of(SelectionEvent(0.1, 3)), "n_chosen": 3, "width": 5} | SIZES,
+        {"event": of(SelectionEvent(0.1, 3)), "n_chosen": 3, "n_classes": 2, "width": 5} | SIZES,
         [
             {"n_samples": 2**28 + 1}, *NORMALIZERS, *({"n_chosen": k} for k in (0, 2, 6)),
+            {"n_classes": -1}, {"n_classes": 257},
             *({"event": of(SelectionEvent(eta, 3))} for eta in (1e-300, 1e6, math.nan)),
             {"event": of(SelectionEvent(0.1, 2))}, {"event": of(G(2.0))},
         ],

@@ -11,38 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent
-from ..privacy.mechanisms._cell_sums import ClassCounts, HalfwayCounts, PresentSums, SumsOfCells
-from ..privacy.mechanisms._curvature import ImageOfGradients, MomentSums, RowSums
 from ..privacy.mechanisms._quantiles import QuantileChoices
-from ..privacy.mechanisms._questions import CoordinateSums, Gram, GreedyChoices, MeanGradient
-from ..privacy.mechanisms._tables import CategoryCounts, ColumnScores, GroupSums
+from ..privacy.mechanisms._questions import GreedyChoices
 from ..privacy.noise import NoiseSource
 from ..testing._tape import Entry, Recording
-
-# Names of releases by their question, and by what it is of.
-_WORDS = {
-    (SumsOfCells, None): "moments of features",
-    (PresentSums, None): "means of what is present",
-    (HalfwayCounts, None): "running counts",
-    (ClassCounts, "target"): "counts of classes",
-    (ClassCounts, "outside"): "records outside of bounds",
-    (CoordinateSums, False): "coordinates of gradients",
-    (CoordinateSums, True): "gradients",
-    (MeanGradient, False): "gradients",
-    (MeanGradient, True): "gradients of samples",
-    (RowSums, "squares"): "mean square of rows",
-    (RowSums, "rows"): "mean row",
-    (RowSums, "times"): "mean root of a person's number of records",
-    (Gram, None): "curvature",
-    (ImageOfGradients, None): "Newton gradients",
-    (MomentSums, "trace"): "mean square of gradients",
-    (MomentSums, "rows"): "moments for inference",
-    (MomentSums, "gradients"): "moments for inference",
-    (CategoryCounts, None): "counts of categories",
-    (ColumnScores, None): "choices of columns",
-    (GroupSums, None): "sums of the target",
-}
-_DETAIL = {CoordinateSums: "joint", MeanGradient: "sampled"}
 
 
 @dataclass(frozen=True)
@@ -102,8 +74,7 @@ def _words_of(entry, plan):
         return ("choices of tails", "doublings") if is_even else ("choices of scales", "tails")
     if isinstance(mechanism, GreedyChoices):
         return "greedy choices", ""
-    detail = getattr(question, _DETAIL.get(type(question), "of"), None)
-    words = _WORDS[type(question), detail]
+    words = question.name
     if plan is None:  # a transformer
         words = {"curvature": "second moments"}.get(words, words)
     elif words == "coordinates of gradients" and (part := plan.part_of("intercept")) is not None:

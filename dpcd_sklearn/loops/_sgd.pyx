@@ -7,18 +7,18 @@ With a sampling rate of one it is full-batch gradient descent, for every number 
 
 import numpy as np
 
-from ..privacy.mechanisms._batch_oracle cimport IterateOracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
 
 
-def solve(IterateOracle oracle, problem, sampling=None, generator=None):
+def solve(Oracle oracle, problem, sampling=None, generator=None):
     """Run DP-SGD; who is sampled is the oracle's secret.
 
     Parameters
     ----------
-    oracle : IterateOracle
+    oracle : Oracle
     problem : Problem
 
     Returns
@@ -31,7 +31,7 @@ def solve(IterateOracle oracle, problem, sampling=None, generator=None):
 cdef class _Path(Iterate):
     """The iterate and its velocity."""
 
-    cdef IterateOracle _oracle
+    cdef Oracle _oracle
     cdef bint _sampled
     cdef double[::1] _velocity, _gradient
     cdef double _momentum

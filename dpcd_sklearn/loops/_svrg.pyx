@@ -10,18 +10,18 @@ smaller than that of gradients.
 
 import numpy as np
 
-from ..privacy.mechanisms._batch_oracle cimport IterateOracle
+from ..privacy.mechanisms._oracle cimport Oracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
 
 
-def solve(IterateOracle oracle, problem, sampling=None, generator=None):
+def solve(Oracle oracle, problem, sampling=None, generator=None):
     """Run DP-SVRG: `problem.n_updates` sampled steps, `problem.n_inner` after each full gradient.
 
     Parameters
     ----------
-    oracle : IterateOracle
+    oracle : Oracle
     problem : Problem
 
     Returns
@@ -34,7 +34,7 @@ def solve(IterateOracle oracle, problem, sampling=None, generator=None):
 cdef class _Path(Iterate):
     """The iterate, its anchor, and the gradient there."""
 
-    cdef IterateOracle _oracle
+    cdef Oracle _oracle
     cdef double[::1] _anchor, _full, _change
     cdef Py_ssize_t _n_inner
 

@@ -15,7 +15,8 @@ from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
-from ..privacy.mechanisms._scores import ScoreOracle, ScoreUnits
+from ..privacy.mechanisms._gaussian_sum import Oracle
+from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
 from ..utils._cells import read_labels
 from ..utils._compat import num_samples
@@ -189,10 +190,9 @@ class PrivateScorer(Shown):
 
         @np.errstate(all="ignore")  # a floating point warning would tell about the records
         def release(receipt, key=None):
-            oracle = ScoreOracle(
-                receipt, units, lambda: metric.sums(model.answers(X), y, facts, persons), key=key
-            )
-            return metric.score(oracle.release_score(), facts)
+            known = y, facts, persons
+            oracle = Oracle(receipt, units, lambda: metric.sums(model.answers(X), *known), key=key)
+            return metric.score(oracle.release(), facts)
 
         return release
 

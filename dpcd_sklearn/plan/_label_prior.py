@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from ..privacy.mechanisms._cell_sums import CountOracle, CountUnits
+from ..privacy.mechanisms._cell_sums import CountUnits
+from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale
@@ -97,8 +98,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     ndarray of shape (n_outputs,)
     """
     request, units = plan.request, COUNTS.units(plan, place.n_samples)
-    oracle = CountOracle(receipt, units, place, key=COUNTS.key(key))
-    counts = oracle.release_counts()
+    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

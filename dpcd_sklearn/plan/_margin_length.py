@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..loops._oracle_iterate import partials
-from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale, moved_by, size_of_margins

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exceptions import UnknownScaleWarning
-from ..privacy.mechanisms._cell_sums import CountOracle, CountUnits
+from ..privacy.mechanisms._cell_sums import CountUnits
+from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..utils._warnings import warn
 from ._release import Release
 
@@ -64,8 +65,7 @@ class Outside(Release):
     def found(self, plan, receipt, place, bounds, key):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
         units = self.units(plan, place.n_samples)
-        within = {"of": "outside", "edges": bounds}
-        (count,) = CountOracle(receipt, units, place, key=self.key(key), **within).release_counts()
+        (count,) = Oracle(receipt, units, place, key=self.key(key)).release(bounds)
         return float(count) / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..loops import _cd
-from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
 from ._release import Release

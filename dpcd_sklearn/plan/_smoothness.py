@@ -8,12 +8,8 @@ times too wide, have an R² of .90 by DP-CD with means, .88 without, .71 by boun
 
 import numpy as np
 
-from ..privacy.mechanisms._cell_sums import (
-    MOST_COLUMNS,
-    SmoothnessOracle,
-    SmoothnessUnits,
-    squares_sensitivity,
-)
+from ..privacy.mechanisms._cell_sums import MOST_COLUMNS, SmoothnessUnits, squares_sensitivity
+from ..privacy.mechanisms._gaussian_sum import Oracle
 from ._geometry import stated_scales
 from ._release import Release
 
@@ -129,7 +125,7 @@ def found_moments(plan, receipt, place, key):
     """
     units, oracle = _oracle_of(plan, receipt, place, key)
     center, lo, hi, half_width = stated_scales(plan.request)
-    squares, means = oracle.release_mean_squares(lo, hi, center, half_width)
+    squares, means = oracle.release(lo, hi, center, half_width)
     noise = units.noise_std
     if means is not None:
         means = means.clip(-1.0, 1.0)
@@ -153,7 +149,7 @@ def found_mean_row(plan, receipt, place, key, row_norm):
     """
     units, oracle = _oracle_of(plan, receipt, place, key)
     norm = np.full(plan.request.n_features, row_norm)
-    _, means = oracle.release_mean_squares(-norm, norm, np.zeros_like(norm), norm)
+    _, means = oracle.release(-norm, norm, np.zeros_like(norm), norm)
     means = means.clip(-1.0, 1.0)
     noise = _SURE * 2 * units.noise_std
     return means * np.maximum(1 - (noise / np.maximum(np.abs(means), 1e-300)) ** 2, 0.0)
@@ -161,4 +157,4 @@ def found_mean_row(plan, receipt, place, key, row_norm):
 
 def _oracle_of(plan, receipt, place, key):
     units = SMOOTHNESS.units(plan, place.n_samples)
-    return units, SmoothnessOracle(receipt, units, place, key=SMOOTHNESS.key(key))
+    return units, Oracle(receipt, units, place, key=SMOOTHNESS.key(key))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..loops._oracle_iterate import partials
 from ..losses import SquaredLoss
-from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
 

@@ -412,7 +412,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         (X,), plan = tables, releases.plan
         (units,) = plan.units
         how, zooms = self._way(X.shape[1], plan.budget)
-        oracle = releases.oracle(QuantileOracle, units, LocalPlace(X))
+        oracle = releases.oracle(units, LocalPlace(X), kind=QuantileOracle)
         evidence = math.inf if units.noiseless else plan.budget.n * units.eta
         self.center_, self.scale_ = find_scales(oracle, "features", how, evidence, zooms=zooms)
         self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_

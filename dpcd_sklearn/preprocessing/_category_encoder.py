@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import partition_event
-from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
+from ..privacy.mechanisms._tables import PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
 from ..utils._compat import Interval, StrOptions
 from ..utils._persons import relation_of
@@ -199,8 +199,7 @@ class CategoryEncoder(PrivateTransformer):
         if learnt:
             units = releases.plan.units[0]
             place = CategoryPlace([columns[j] for j in learnt], len(columns[0]))
-            oracle = releases.oracle(PartitionOracle, units, place, name)
-            found = dict(zip(learnt, oracle.release_categories(), strict=True))
+            found = dict(zip(learnt, releases.oracle(units, place, name).release(), strict=True))
             self.threshold_ = units.threshold
         self._keep(stated, found, releases.plan.budget.n)
 

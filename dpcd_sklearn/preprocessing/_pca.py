@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.mechanisms._tables import SecondMomentOracle, SecondMomentUnits
+from ..privacy.mechanisms._tables import SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval
 from ..utils._input import read_records
@@ -139,7 +139,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         lo, hi = self._stated_bounds(UNIT)
         center = lo / 2 + hi / 2
         place = LocalPlace(X, np.zeros(X.shape[0]), None, (lo, hi, center))
-        moments = releases.oracle(SecondMomentOracle, units, place).release_curvature()
+        moments = releases.oracle(units, place).release()
         mean = moments[-1, :-1] / units.constant
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))

@@ -24,6 +24,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
+from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
@@ -135,14 +136,14 @@ class Releases(NamedTuple):
     key: object
     persons: np.ndarray | None  # the number of the person of each record
 
-    def oracle(self, kind, units, place, name=None):
+    def oracle(self, units, place, name=None, kind=Oracle):
         """An oracle of these units over records; oracles of several releases are named apart."""
         key = self.key if name is None else own_key(name, self.key)
         return kind(self.receipt, units, place, key=key)
 
     def quartile_bounds(self, units, place, n_columns, name, width=None):
         """The bounds of each column that `after_scales` pays for."""
-        oracle = self.oracle(QuantileOracle, units, place, name)
+        oracle = self.oracle(units, place, name, QuantileOracle)
         evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
         center, half_width = find_scales(
             oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True

@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import gaussian_fit_event
-from ..privacy.mechanisms._cell_sums import RunningOracle, RunningUnits
+from ..privacy.mechanisms._cell_sums import RunningUnits
 from ..privacy.mechanisms._quantiles import QuantileUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._counts import N_LINEAR
@@ -72,9 +72,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         for of_range in ranges:
             # three inter-quartile ranges to either side
             bounds = releases.quartile_bounds(of_range, place, X.shape[1], "range", 3.0)
-        oracle = releases.oracle(RunningOracle, units, place, "counts")
         n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
-        running = oracle.release_running_counts(*bounds, n_known)
+        running = releases.oracle(units, place, "counts").release(*bounds, n_known)
         return _inverted(running, wanted, *bounds), bounds
 
     def _read(self, X, *, reset):

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
 from ..privacy.accounting._joint import joined
-from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
-from ..privacy.mechanisms._tables import ColumnOracle, ColumnUnits
+from ..privacy.mechanisms._cell_sums import PresentUnits
+from ..privacy.mechanisms._tables import ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
@@ -120,11 +120,12 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         return joined(joint_fit_event(budget, mean, choices))
 
     def _units(self, parts, n_features, sizes):
-        n_targets = 1 if self.classes is None else len(self.classes)
+        n_classes = 0 if self.classes is None else len(self.classes)
         *of_mean, choices = parts
-        units = [PresentUnits(part, n_columns=n_targets, **sizes) for part in of_mean]
+        units = [PresentUnits(part, n_columns=n_classes or 1, **sizes) for part in of_mean]
         k = self._width(n_features)
-        return [*units, ColumnUnits(choices, n_chosen=k, width=n_features, **sizes)]
+        facts = {"n_chosen": k, "n_classes": n_classes, "width": n_features}
+        return [*units, ColumnUnits(choices, **facts, **sizes)]
 
     def _read(self, X, *, reset):
         return read_records(self, X, reset=reset, **CHECKS)
@@ -141,14 +142,13 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         *of_mean, units = releases.plan.units
         means = target.mean(axis=0) if units.noiseless else None
         for part in of_mean:
-            oracle = releases.oracle(PresentOracle, part, PresentPlace(target), "mean")
+            oracle = releases.oracle(part, PresentPlace(target), "mean")
             low, high = stated or (0.0, 1.0)
             ones = np.ones(target.shape[1])
-            means = oracle.release_present_means(low * ones, high * ones)
+            means = oracle.release(low * ones, high * ones)
         half_width = np.where(hi > lo, hi / 2 - lo / 2, 1.0)
         place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
-        oracle = releases.oracle(ColumnOracle, units, place, "columns")
-        self.ranking_ = oracle.release_columns(means, stated)
+        self.ranking_ = releases.oracle(units, place, "columns").release(means, stated)
 
     def _keep_without_records(self, X):
         """The first k columns."""

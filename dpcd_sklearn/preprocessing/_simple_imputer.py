@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..plan._scale_choices import find_medians
 from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
 from ..privacy.accounting._joint import partition_event
-from ..privacy.mechanisms._cell_sums import PresentOracle, PresentUnits
+from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
-from ..privacy.mechanisms._tables import PartitionOracle, PartitionUnits
+from ..privacy.mechanisms._tables import PartitionUnits
 from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
 from ..privacy.sums._present_place import PresentPlace
@@ -182,8 +182,8 @@ class DPSimpleImputer(PrivateTransformer):
         (X,), fill, bounds = tables, stated, self._stated_bounds()
         if self.strategy == "most_frequent":
             (units,), place = releases.plan.units, CategoryPlace(X, len(X[0]))
-            oracle = releases.oracle(PartitionOracle, units, place)
-            fill = _most_frequent(oracle.release_categories(), otherwise=fill)
+            named = releases.oracle(units, place).release()
+            fill = _most_frequent(named, otherwise=fill)
         elif not self.charges_nothing:
             fill = _median_or_mean(X, releases, bounds, self.strategy)
         self._keep(fill, bounds)
@@ -333,13 +333,13 @@ def _median_or_mean(X, releases, bounds, strategy):
     *scales, units = releases.plan.units
     place = PresentPlace(X)
     if strategy == "median":
-        return find_medians(releases.oracle(QuantileOracle, units, place), bounds)
+        return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
     for of_scales in scales:
         bounds = releases.quartile_bounds(of_scales, place, X.shape[1], "scales")
     if units.noiseless:
         units.redeem(releases.receipt)
         return _exact_means(X, bounds)
-    return releases.oracle(PresentOracle, units, place, "means").release_present_means(*bounds)
+    return releases.oracle(units, place, "means").release(*bounds)
 
 
 def _indicator(X):

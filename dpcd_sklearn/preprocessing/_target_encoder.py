@@ -8,7 +8,7 @@ import numpy as np
 
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._joint import joint_budgets, partition_event
-from ..privacy.mechanisms._tables import TargetOracle, TargetUnits
+from ..privacy.mechanisms._tables import TargetUnits
 from ..privacy.sums._categories import coded
 from ..privacy.sums._target_sums import GroupPlace
 from ..utils._compat import Interval, StrOptions
@@ -190,7 +190,7 @@ class DPTargetEncoder(CategoryEncoder):
         n_folds = self.cv or 1
         folds = units_of_records % n_folds
         place = GroupPlace(codes, sizes, target, self._n_classes, folds, n_folds)
-        sums = releases.oracle(TargetOracle, units, place, "sums").release_target_sums()
+        sums = releases.oracle(units, place, "sums").release(place.shapes)
         self._encode(sums, bounds, units.noise_std)
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike, groups: Column = None):

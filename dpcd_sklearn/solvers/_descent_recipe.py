@@ -13,8 +13,7 @@ import numpy as np
 from ..losses import LOSSES
 from ..plan._solver_plan import SolverPlan
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
-from ..privacy.mechanisms._batch_oracle import BatchOracle
-from ..privacy.mechanisms._oracle import RecordOracle
+from ..privacy.mechanisms._record_oracle import BatchOracle, RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 
 

@@ -16,7 +16,6 @@ from ..privacy.mechanisms._quantiles import QuantileChoices
 from ..privacy.mechanisms._questions import (
     GaussianNoise,
     GreedyChoices,
-    MeanGradient,
     NoNoise,
 )
 from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
@@ -365,7 +364,7 @@ def _event_of(entry, rates):
     """The cost of an entry by its mechanism."""
     mechanism, question = entry.mechanism, entry.question
     if isinstance(mechanism, GaussianNoise):
-        if isinstance(question, MeanGradient) and question.sampled:
+        if getattr(question, "sampled", False):
             return events.PoissonSampledEvent(next(rates, 1.0), mechanism.noise_multiplier, 1)
         return events.GaussianEvent(mechanism.noise_multiplier)
     if isinstance(mechanism, NamedCounts) and not isinstance(mechanism.noise, NoNoise):

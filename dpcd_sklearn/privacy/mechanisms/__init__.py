@@ -18,41 +18,21 @@ noise are caught in ``tests/test_privacy_audit.py``, ``tests/test_audit_mutants.
 they claim in ``tests/test_lazy_selection.py``.
 """
 
-from ._batch_oracle import BatchOracle
-from ._cell_sums import (
-    CountOracle,
-    CountUnits,
-    PresentOracle,
-    PresentUnits,
-    RunningOracle,
-    RunningUnits,
-    SmoothnessOracle,
-    SmoothnessUnits,
-)
+from ._cell_sums import CountUnits, PresentUnits, RunningUnits, SmoothnessUnits
 from ._curvature import CurvatureOracle, MomentOracle, MomentUnits
 from ._curvature_units import CurvatureUnits
+from ._gaussian_sum import Oracle
 from ._lazy_choice import LazyChoice
-from ._oracle import RecordOracle
 from ._quantiles import QuantileOracle, QuantileUnits
-from ._scores import ScoreOracle, ScoreUnits
-from ._tables import (
-    ColumnOracle,
-    ColumnUnits,
-    PartitionOracle,
-    PartitionUnits,
-    SecondMomentOracle,
-    SecondMomentUnits,
-    TargetOracle,
-    TargetUnits,
-)
+from ._record_oracle import BatchOracle, RecordOracle
+from ._scores import ScoreUnits
+from ._tables import ColumnUnits, PartitionUnits, SecondMomentUnits, TargetUnits
 from ._units import CoordinateUnits, MeanUnits
 
 # fmt: off
 __all__ = [
-    "BatchOracle", "ColumnOracle", "ColumnUnits", "CoordinateUnits", "CountOracle", "CountUnits",
-    "CurvatureOracle", "CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits",
-    "PartitionOracle", "PartitionUnits", "PresentOracle", "PresentUnits",
-    "QuantileOracle", "QuantileUnits", "RecordOracle", "RunningOracle", "RunningUnits",
-    "ScoreOracle", "ScoreUnits", "SecondMomentOracle", "SecondMomentUnits", "SmoothnessOracle",
-    "SmoothnessUnits", "TargetOracle", "TargetUnits",
+    "BatchOracle", "ColumnUnits", "CoordinateUnits", "CountUnits", "CurvatureOracle",
+    "CurvatureUnits", "LazyChoice", "MeanUnits", "MomentOracle", "MomentUnits", "Oracle",
+    "PartitionUnits", "PresentUnits", "QuantileOracle", "QuantileUnits", "RecordOracle",
+    "RunningUnits", "ScoreUnits", "SecondMomentUnits", "SmoothnessUnits", "TargetUnits",
 ]

@@ -1,15 +1,9 @@
 """Sums over records in public cells, with Gaussian noise: squares, counts, means, running counts.
 
-Mean squares of columns, and their means, are the smoothness of a fit.
-
-(a) *Squares* are of public cells: a number counts as the middle of the linear cell that it lies in,
-    so sums follow from numbers of records in cells, which every layout has.
-(b) No row is scaled down. The squares of a record within its bounds lie in [0, 1]^p, and neighbours
-    differ by sqrt(p) at most, under both relations: squares are never negative. A shorter norm
-    would pay only below sqrt(p / 2), where it cuts heavy rows, and M_j that are too small make
-    steps too long.
-(c) *Means* are released beside them as halves, x / 2: so they cost an eighth more noise.
-(d) The sensitivity is written here, once. Proof: ``proofs/release_mean_squares.md``.
+(a) Each of them is one question: for each column, sums of the whole numbers that a record in a cell
+    adds. They follow from numbers of records in cells, which every layout has.
+(b) A number counts as the middle of the linear cell that it lies in.
+(c) The sensitivities are written here, once, each beside its units.
 """
 
 import math
@@ -19,7 +13,7 @@ import numpy as np
 from scipy.linalg import toeplitz
 
 from ..sums._counts import N_LINEAR
-from ._gaussian_sum import UP, SumOracle, SumUnits, out_of_range
+from ._gaussian_sum import UP, SumUnits, out_of_range
 from ._questions import Question
 
 # Two kilobytes of cells a column are held at once.
@@ -27,25 +21,27 @@ MOST_COLUMNS = 2**14
 _UP_OF_SQUARES = 1 + 2.0**-50  # of a rounded root
 
 
-def squares_sensitivity(n_columns, with_means):
-    """How far one record moves sums of squares in [0, 1], in the euclidean norm.
-
-    And those of halves of numbers in [-1, 1]: max (x - y)² (1/4 + (x + y)²) is 1.28615.
-    """
-    return math.sqrt(n_columns * (1.2862 if with_means else 1.0)) * _UP_OF_SQUARES
-
-
 @dataclass(frozen=True, eq=False)
-class SumsOfCells(Question):
-    """For each column sums of the whole numbers that a record in a cell of `lo` to `hi` adds."""
+class CellSums(Question):
+    """Sums over each column of the whole numbers that a record in a cell adds.
 
-    lo: np.ndarray
-    hi: np.ndarray
-    added: tuple  # arrays of shape (n_columns, 256), or a number: one for each sum
+    Parameters
+    ----------
+    name : str
+    of, edges
+        As of `Place.counts`.
+    added : int64 ndarray of shape (n_sums, n_columns or 1, n_cells)
+        Cells beyond these add nothing. The answer has the shape (n_sums, n_columns).
+    """
+
+    name: str
+    of: str
+    edges: tuple
+    added: np.ndarray
 
     def answer(self, place):
-        counts = place.counts("features", edges=edges_of_cells(self.lo, self.hi))
-        return np.array([(counts * one).sum(axis=1) for one in self.added])
+        counts = place.counts(self.of, edges=self.edges)[:, : self.added.shape[-1]]
+        return np.einsum("...c,...c->...", self.added, counts)
 
 
 class ColumnSumUnits(SumUnits):
@@ -60,51 +56,16 @@ class ColumnSumUnits(SumUnits):
             of = f"of {self.what} of {n_columns:,} columns"
             raise out_of_range(release.noise_multiplier, of)
 
-
-class SmoothnessUnits(ColumnSumUnits):
-    """Units of mean squares, and of means if `with_means`."""
-
-    what = "mean squares"
-
-    def __init__(self, event, *, n_columns, with_means, **numbers):
-        self.with_means = with_means
-        # squares and halves are rounded: an entry of two records differs by one more at most
-        slack = math.sqrt(2 * n_columns) * _UP_OF_SQUARES if with_means else 0.0
-        sensitivity = squares_sensitivity(n_columns, with_means)
-        super().__init__(event, sensitivity, slack=slack, n_columns=n_columns, **numbers)
-
-    @property
-    def noise_std(self):
-        """Standard deviation of a released mean square, and half of that of a mean."""
-        return super().noise_std / self.n_normalizer
+    def of_columns(self, lo, hi, added):
+        """The question about the cells of `lo` to `hi`."""
+        return CellSums(self.what, "features", edges_of_cells(lo, hi), added)
 
 
-class SmoothnessOracle(SumOracle):
-    """Releases mean squares of all columns of records as they are, once."""
-
-    def release_mean_squares(self, lo, hi, center, half_width):
-        """Noisy moments of columns around a centre, whatever the weights of records.
-
-        Parameters
-        ----------
-        lo, hi : float64 arrays of shape (n_columns,)
-            Public: what lies outside counts as if it lay there, and all that is between as the
-            middle of the 256th part that it lies in.
-        center, half_width : float64 arrays of shape (n_columns,)
-            Public. Numbers are in half-widths, and cut to [-1, 1].
-
-        Returns
-        -------
-        mean_squares : ndarray of shape (n_columns,)
-            Any real numbers.
-        means : ndarray of shape (n_columns,) or None
-            If they are paid for; of the numbers that the squares are of.
-        """
-        units = self._units
-        added = units_of_cells(lo, hi, center, half_width, units.units)[: 1 + units.with_means]
-        noisy = self._release(SumsOfCells(lo, hi, tuple(added)))
-        squares, *halves = noisy / units.units / units.n_normalizer
-        return squares, 2 * halves[0] if halves else None
+def edges_of_cells(lo, hi):
+    """Ends of cells; of a column without width they are somewhere, since all cells are alike."""
+    with np.errstate(all="ignore"):
+        has_width = np.isfinite(N_LINEAR / (hi - lo))
+    return lo, np.where(has_width, hi, lo + np.maximum(np.abs(lo), 1.0))
 
 
 def units_of_cells(lo, hi, center, half_width, most):
@@ -119,14 +80,63 @@ def units_of_cells(lo, hi, center, half_width, most):
     return [np.rint(most * of).astype(np.int64) for of in (numbers**2, numbers / 2)]
 
 
-def edges_of_cells(lo, hi):
-    """Ends of cells; of a column without width they are somewhere, since all cells are alike."""
-    with np.errstate(all="ignore"):
-        has_width = np.isfinite(N_LINEAR / (hi - lo))
-    return lo, np.where(has_width, hi, lo + np.maximum(np.abs(lo), 1.0))
+# ---- Mean squares of columns, and their means: the smoothness of a fit ---------------------------
+#
+# (a) No row is scaled down. The squares of a record within its bounds lie in [0, 1]^p, and
+#     neighbours differ by sqrt(p) at most, under both relations: squares are never negative. A
+#     shorter norm would pay only below sqrt(p / 2), where it cuts heavy rows, and M_j that are too
+#     small make steps too long.
+# (b) *Means* are released beside them as halves, x / 2: so they cost an eighth more noise.
+#
+# Proof: ``proofs/release_mean_squares.md``.
 
 
-# ---- Numbers of records of each class, or within bounds, with Gaussian noise ---------------------
+def squares_sensitivity(n_columns, with_means):
+    """How far one record moves sums of squares in [0, 1], in the euclidean norm.
+
+    And those of halves of numbers in [-1, 1]: max (x - y)² (1/4 + (x + y)²) is 1.28615.
+    """
+    return math.sqrt(n_columns * (1.2862 if with_means else 1.0)) * _UP_OF_SQUARES
+
+
+class SmoothnessUnits(ColumnSumUnits):
+    """Units of mean squares of all columns, and of means if `with_means`."""
+
+    what = "moments of features"
+
+    def __init__(self, event, *, n_columns, with_means, **numbers):
+        self.with_means = with_means
+        # squares and halves are rounded: an entry of two records differs by one more at most
+        slack = math.sqrt(2 * n_columns) * _UP_OF_SQUARES if with_means else 0.0
+        sensitivity = squares_sensitivity(n_columns, with_means)
+        super().__init__(event, sensitivity, slack=slack, n_columns=n_columns, **numbers)
+
+    @property
+    def noise_std(self):
+        """Standard deviation of a released mean square, and half of that of a mean."""
+        return super().noise_std / self.n_normalizer
+
+    def question(self, lo, hi, center, half_width):
+        """About records as they are, around a centre, whatever their weights.
+
+        Parameters
+        ----------
+        lo, hi : float64 arrays of shape (n_columns,)
+            Public: what lies outside counts as if it lay there, and all that is between as the
+            middle of the 256th part that it lies in.
+        center, half_width : float64 arrays of shape (n_columns,)
+            Public. Numbers are in half-widths, and cut to [-1, 1].
+        """
+        added = units_of_cells(lo, hi, center, half_width, self.units)[: 1 + self.with_means]
+        return self.of_columns(lo, hi, np.stack(added))
+
+    def decode(self, noisy, *public):
+        """Mean squares, any real numbers; and the means that they are of, or None."""
+        squares, *halves = super().decode(noisy) / self.n_normalizer
+        return squares, 2 * halves[0] if halves else None
+
+
+# ---- Numbers of records of each class, or within bounds ------------------------------------------
 #
 # Proofs: ``proofs/release_counts.md``, ``proofs/release_outside.md``.
 
@@ -143,25 +153,10 @@ def count_sensitivity(n_classes, neighboring):
     return math.sqrt(2) if n_classes > 2 and neighboring == "replace_one" else 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class ClassCounts(Question):
-    """Records of each class, or within bounds and outside: of two, those of the second."""
-
-    of: str
-    edges: tuple
-    n_classes: int
-    units: int
-
-    def answer(self, place):
-        counts = place.counts(self.of, edges=self.edges)[0]
-        counts = counts[1:2] if self.n_classes == 2 else counts[: self.n_classes]
-        return counts * self.units
-
-
 class CountUnits(SumUnits):
-    """Units of counts of 2 to 256 classes."""
+    """Units of counts of 2 to 256 classes; targets are numbers of classes."""
 
-    what = "counts"
+    what = "counts of classes"
 
     def __init__(self, event, *, n_classes, n_samples, n_normalizer):
         if not 2 <= n_classes <= N_LINEAR:
@@ -170,36 +165,28 @@ class CountUnits(SumUnits):
         sensitivity = count_sensitivity(n_classes, event.neighboring)
         super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
 
+    def question(self, bounds=None):
+        """Ask for the records of each class, whatever their weights; of two, of the second.
 
-class CountOracle(SumOracle):
-    """Releases the counts of classes, once; targets are numbers of classes.
-
-    Records within public bounds and outside are two classes: `of` is "outside" then, and `edges`
-    are the bounds, as of `count_outside`.
-    """
-
-    def __init__(self, receipt, units, place, *, of="target", edges=_EDGES, key=None):
-        super().__init__(receipt, units, place, key=key)
-        self._of, self._edges = of, edges
-
-    def release_counts(self):
-        """Noisy numbers of records, whatever their weights.
-
-        Returns
-        -------
-        counts : ndarray of shape (1,) or (n_classes,)
-            That of class 1 alone if there are two; any real numbers.
+        With public `bounds` (lo, hi), as of `count_outside`, records within and outside are two
+        classes.
         """
-        n_classes, units = self._units.n_classes, self._units.units
-        return self._release(ClassCounts(self._of, self._edges, n_classes, units)) / units
+        ones = self.units * np.eye(self.n_classes, dtype=np.int64)[:, np.newaxis]
+        ones = ones[1:] if self.n_classes == 2 else ones
+        if bounds is not None:
+            return CellSums("records outside of bounds", "outside", bounds, ones)
+        return CellSums(self.what, "target", _EDGES, ones)
+
+    def decode(self, noisy, *public):
+        """Counts, any real numbers."""
+        return super().decode(noisy)[:, 0]
 
 
-# ---- Means of columns over the records that have a value there, with Gaussian noise --------------
+# ---- Means of columns over the records that have a value there -----------------------------------
 #
-# (a) A record adds its number, cut to the bounds, and a one to how many have a value; where its
-#     cell is missing it adds nothing. Both sums are released, for their quotient.
-# (b) A number counts as the middle of the linear cell that it lies in, as for mean squares.
-# (c) The sensitivity is written here, once. Proof: ``proofs/release_present_means.md``.
+# A record adds its number, cut to the bounds, and a one to how many have a value; where its cell is
+# missing it adds nothing. Both sums are released, for their quotient.
+# Proof: ``proofs/release_present_means.md``.
 
 
 def present_sensitivity(n_columns, neighboring):
@@ -210,12 +197,11 @@ def present_sensitivity(n_columns, neighboring):
     return math.sqrt({"replace_one": 4, "add_remove": 2}[neighboring] * n_columns) * UP
 
 
-class PresentSums(SumsOfCells):
-    """Sums of what is present, and how many are."""
-
-
 class PresentUnits(ColumnSumUnits):
-    """Units of sums of what is present, and of how many are."""
+    """Units of sums of what is present, and of how many are.
+
+    Counts of the place leave out what is missing.
+    """
 
     what = "means of what is present"
 
@@ -223,31 +209,23 @@ class PresentUnits(ColumnSumUnits):
         sensitivity = present_sensitivity(n_columns, event.neighboring)
         super().__init__(event, sensitivity, n_columns=n_columns, **numbers)
 
-
-class PresentOracle(SumOracle):
-    """Releases means of what is present, once; counts of the place leave out what is missing."""
-
-    def release_present_means(self, lo, hi):
-        """Noisy means within bounds, of all columns.
-
-        Parameters
-        ----------
-        lo, hi : float64 arrays of shape (n_columns,)
-            Public, or released before: what lies outside counts as if it lay there.
-
-        Returns
-        -------
-        means : ndarray of shape (n_columns,)
-            Within the bounds; the middle where hardly anything is present.
-        """
-        units = self._units
-        center, half_width = lo / 2 + hi / 2, hi / 2 - lo / 2
+    def question(self, lo, hi):
+        """About numbers within bounds, public or released before: what lies outside is cut."""
         # twice the halves
-        _, numbers = units_of_cells(lo, hi, center, half_width, 2 * units.units)
-        total, present = self._release(PresentSums(lo, hi, (numbers, units.units)))
+        _, numbers = units_of_cells(lo, hi, *_middle_and_half(lo, hi), 2 * self.units)
+        return self.of_columns(lo, hi, np.stack([numbers, np.full_like(numbers, self.units)]))
+
+    def decode(self, noisy, lo, hi):
+        """Means within the bounds, of each column; the middle where hardly anything is present."""
+        total, present = super().decode(noisy)
         # of fewer than the noise nobody knows how few they are
-        present = np.maximum(present, 2.0**units.bits)
+        present = np.maximum(present, self.noise_std)
+        center, half_width = _middle_and_half(lo, hi)
         return np.clip(center + half_width * np.clip(total / present, -1.0, 1.0), lo, hi)
+
+
+def _middle_and_half(lo, hi):
+    return lo / 2 + hi / 2, hi / 2 - lo / 2
 
 
 # ---- Running counts of cells of all columns at once: how many records lie below each edge --------
@@ -258,7 +236,8 @@ class PresentOracle(SumOracle):
 #     and A maps the result on.
 # (b) A is Toeplitz: lag k has c_k = binomial(2k, k) / 4^k, so a record adds c_0, c_1, ... to the
 #     entries from its cell on, rounded to units.
-# (c) The sensitivity is written here, once. Proof: ``proofs/release_running_counts.md``.
+#
+# Proof: ``proofs/release_running_counts.md``.
 
 _LAGS = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, N_LINEAR)))
 _ROOT = np.tril(toeplitz(_LAGS))  # A
@@ -274,21 +253,8 @@ def running_sensitivity(n_columns, neighboring):
     return of_one * math.sqrt(n_columns) * UP
 
 
-@dataclass(frozen=True, eq=False)
-class HalfwayCounts(Question):
-    """A h in units, h the counts of the cells of `lo` to `hi`, for each column."""
-
-    lo: np.ndarray
-    hi: np.ndarray
-    units: int
-
-    def answer(self, place):
-        counts = place.counts("features", edges=edges_of_cells(self.lo, self.hi))
-        return counts @ np.rint(self.units * _ROOT).astype(np.int64).T
-
-
 class RunningUnits(ColumnSumUnits):
-    """Units of running counts."""
+    """Units of running counts of cells of records as they are."""
 
     what = "running counts"
 
@@ -298,12 +264,8 @@ class RunningUnits(ColumnSumUnits):
         sensitivity = running_sensitivity(n_columns, event.neighboring)
         super().__init__(event, sensitivity, slack=slack, n_columns=n_columns, **numbers)
 
-
-class RunningOracle(SumOracle):
-    """Releases running counts of cells of records as they are, once."""
-
-    def release_running_counts(self, lo, hi, n_known=None):
-        """How many records lie below the upper edge of each cell, with noise.
+    def question(self, lo, hi, n_known=None):
+        """How many records lie below the upper edge of each cell.
 
         Parameters
         ----------
@@ -312,14 +274,16 @@ class RunningOracle(SumOracle):
             one of which hold all that is farther out.
         n_known : int, default=None
             How many records there are, where that is public.
-
-        Returns
-        -------
-        counts : ndarray of shape (n_columns, 256)
-            Any real numbers, in any order. The last one of a column is how many records there are.
         """
-        units = self._units.units
-        running = self._release(HalfwayCounts(lo, hi, units)) / units @ _ROOT.T
+        halfway = np.rint(self.units * _ROOT).astype(np.int64)
+        return self.of_columns(lo, hi, halfway[:, np.newaxis])
+
+    def decode(self, noisy, lo, hi, n_known=None):
+        """Counts of shape (n_columns, 256), any real numbers, in any order.
+
+        The last one of a column is how many records there are.
+        """
+        running = super().decode(noisy).T @ _ROOT.T
         if n_known is not None:  # what the last one is off by, the others are likely off by too
             running -= np.outer(running[:, -1] - n_known, _WITH_ALL)
         return running

@@ -23,7 +23,7 @@ import numpy as np
 from ..accounting._events import GaussianEvent
 from ..sums._integer_rows import short_transform
 from ._curvature_units import SquareUnits, constant_of_rows, exact_image, integer_transform
-from ._gaussian_sum import CountingOracle, middles
+from ._gaussian_sum import Oracle, middles
 from ._questions import Answered, GaussianNoise, Gram
 
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
@@ -32,9 +32,9 @@ _WORST_CONDITION = 2.0**15
 
 @dataclass(frozen=True, eq=False)
 class RowSums(Answered):
-    """Sums of clipped rows, or of their squared norms."""
+    """Sums of clipped rows, of their squared norms, or of roots of persons' numbers of records."""
 
-    of: str
+    name: str
     row_norm: float
     units: float
 
@@ -47,14 +47,15 @@ class ImageOfGradients(Answered):
     exponent: int
     coef: np.ndarray
     clip: float
+    name = "Newton gradients"
 
 
-class CurvatureOracle(CountingOracle):
+class CurvatureOracle(Oracle):
     """Releases a curvature once, and gradients in one geometry as often as they are paid for.
 
     Parameters
     ----------
-    receipt, units, place, key : as of CountingOracle
+    receipt, units, place, key : as of Oracle
         CurvatureUnits.
     loss : Loss
     fit_intercept : bool
@@ -87,14 +88,6 @@ class CurvatureOracle(CountingOracle):
         self._sums = self._open(place)
         self._shape = place.n_samples, place.n_features
         self.row_norm = units.row_norm
-        of_rows = 0 if units.noiseless else units.n_of_rows
-        self._left = {
-            "mean squares of rows": int(of_rows >= 1),
-            "mean rows": int(of_rows == 2),
-            "mean roots of numbers": int(units.most_times > 0),
-            "curvatures": 1,
-            "gradients": math.inf if units.noiseless else units.n_gradients,
-        }
         self._grid = self._root = self._row_sums = None
 
     def _open(self, place):
@@ -113,8 +106,7 @@ class CurvatureOracle(CountingOracle):
         float
             It may be negative.
         """
-        (square,) = self._release_of_rows("mean squares of rows", "squares")
-        self.mean_square = float(square) * self._units.square_unit
+        self.mean_square = float(self._release_of_rows("mean square of rows")[0])
         return self.mean_square
 
     def release_mean_row(self):
@@ -124,7 +116,7 @@ class CurvatureOracle(CountingOracle):
         -------
         ndarray of shape (n_coordinates,)
         """
-        self.mean_row = self._release_of_rows("mean rows", "rows") * self._units.mean_unit
+        self.mean_row = self._release_of_rows("mean row")
         return self.mean_row
 
     def release_times(self):
@@ -135,28 +127,21 @@ class CurvatureOracle(CountingOracle):
         float
             It may be below 1.
         """
-        (noisy,) = self._release_of_rows("mean roots of numbers", "times")
-        return 1 + float(noisy) * self._units.times_unit
+        return 1 + float(self._release_of_rows("mean root of a person's number of records")[0])
 
-    def _release_of_rows(self, what, of):
-        """One of the sums of rows with noise, in units, the first time."""
-        self._count_down(what)
-        units = self._units
-        units_of_one, bits = units.square_units, units.square_bits
-        if of == "rows":
-            units_of_one, bits = units.mean_units, units.mean_bits
-        elif of == "times":
-            units_of_one = units_of_one**2
-        norm = units.most_times if of == "times" else units.row_norm
-        question = RowSums(of, norm, float(units_of_one))
-        if of == "times":
-            exact = self._sums.times(norm, question.units)
+    def _release_of_rows(self, name):
+        """A mean over rows with noise, the first time."""
+        self._count_down(name)
+        units, release = self._units, self._units.of_rows(name)
+        question = RowSums(name, release.norm, float(release.units))
+        if name.startswith("mean root"):
+            exact = self._sums.times(question.row_norm, question.units)
         else:
             if self._row_sums is None:  # secret; rows are read once for both releases
-                of_each = float(units.mean_units), float(units.square_units)
-                self._row_sums = self._sums.row_sums(norm, *of_each)
-            exact = self._row_sums[-1:] if of == "squares" else self._row_sums[:-1]
-        return middles(self._source.release(exact, question, units.row_noise(bits)))
+                of_each = float(units.rows.units), float(units.squares.units)
+                self._row_sums = self._sums.row_sums(units.row_norm, *of_each)
+            exact = self._row_sums[:-1] if name == "mean row" else self._row_sums[-1:]
+        return middles(self._source.release(exact, question, release.noise)) * release.unit
 
     def see(self, place, row_norm, shift=0.0):
         """Say how rows are seen from here on: where from, and clipped to which norm.
@@ -177,7 +162,7 @@ class CurvatureOracle(CountingOracle):
         ValueError
             If these are other records, or the norm is out of range.
         """
-        if not self._left["curvatures"]:
+        if not self._left["curvature"]:
             raise RuntimeError("how rows are seen is fixed before their curvature is released")
         if (place.n_samples, place.n_features) != self._shape:
             raise ValueError("the same records are seen in another way, not others")
@@ -194,12 +179,13 @@ class CurvatureOracle(CountingOracle):
         ndarray of shape (n_coordinates, n_coordinates), symmetric
         """
         units = self._units
-        self._count_down("curvatures")
+        self._count_down("curvature")
         if units.noiseless:
-            return self._sums.gram(math.inf, 0.0) / units.n_normalizer
-        question = Gram(self.row_norm, float(units.row_units))
-        noisy = self._source.release(self._sums, question, units.curvature_noise)
-        return units.noisy_mean(noisy, self.row_norm / units.row_units)
+            return units.noisy_mean(self._sums.gram(math.inf, 0.0), 1.0)
+        noise, units_of_norm = units.curvature
+        question = Gram(self.row_norm, float(units_of_norm))
+        noisy = self._source.release(self._sums, question, noise)
+        return units.noisy_mean(noisy, self.row_norm / units_of_norm)
 
     def fix_geometry(self, root):
         """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
@@ -318,11 +304,13 @@ class MomentUnits(SquareUnits):
         if not gaussian or [release.count for release in event.releases] != [2, 1]:
             raise TypeError(f"two moments and a mean square are paid for together, not {event}")
         matrices, mean_square = event.releases
-        self.bits, self.row_units = self.square_grid(matrices.noise_multiplier)
+        self.matrices = self.square_grid(matrices.noise_multiplier)
         # of Σ |q|², whose sensitivity is that of one row's square: less than a matrix' has
-        self.mean_square_bits, self.mean_square_units = self.square_grid(
-            mean_square.noise_multiplier
-        )
+        self.mean_square = self.square_grid(mean_square.noise_multiplier)
+
+    @property
+    def counts(self):
+        return {"moments": 1, "mean squares": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,13 +323,17 @@ class MomentSums(Answered):
     widths: tuple
     units: float
 
+    @property
+    def name(self):
+        return "mean square of gradients" if self.of == "trace" else "moments for inference"
 
-class MomentOracle(CountingOracle):
+
+class MomentOracle(Oracle):
     """Releases two matrices of moments, and a mean square before, each once.
 
     Parameters
     ----------
-    receipt, units, place, key : as of CountingOracle
+    receipt, units, place, key : as of Oracle
         MomentUnits.
     loss : Loss
         Loss of one output, with a second derivative.
@@ -350,7 +342,6 @@ class MomentOracle(CountingOracle):
 
     def __init__(self, receipt, units, place, *, loss, fit_intercept=True, key=None):
         super().__init__(receipt, units, place, key=key, fit_intercept=fit_intercept)
-        self._left = {"moments": 1, "mean squares": 1}
         self._sums = place.second_order(loss, units.smoothness, fit_intercept=fit_intercept)
 
     def release_mean_square(self, root, coef, clip):
@@ -372,17 +363,10 @@ class MomentOracle(CountingOracle):
         ValueError
             If the clip is not positive, or the geometry is zero or not finite.
         """
-        units = self._units
-        step = 0.0 if units.noiseless else float(units.mean_square_units)
-        _, scores = self._sums_of("mean squares", root, coef, clip, clip, clip, step)
-        if units.noiseless:
-            return float(np.trace(scores)) / units.n_normalizer
-        question = MomentSums("trace", root, coef, (clip, clip, clip), step)
-        total = np.array([np.trace(scores)])
-        z = units.event.releases[1].noise_multiplier
-        noise = GaussianNoise(units.mean_square_bits, z)
-        (noisy,) = middles(self._source.release(total, question, noise))
-        return float(noisy) * (clip / step) ** 2 / units.n_normalizer
+        ((square,),) = self._release(
+            "mean squares", ("trace",), root, coef, clip, clip, clip
+        )  # fmt: skip
+        return float(square)
 
     def release_moments(self, root, coef, clip, row_norm, score_norm):
         """Second moments in a geometry at an iterate: of curvature, and of clipped gradients.
@@ -412,27 +396,30 @@ class MomentOracle(CountingOracle):
         ValueError
             If a width is not positive, or the geometry is zero or not finite.
         """
-        units = self._units
-        step = 0.0 if units.noiseless else float(units.row_units)
-        sums = self._sums_of("moments", root, coef, clip, row_norm, score_norm, step)
-        if units.noiseless:
-            return [total / units.n_normalizer for total in sums]
-        noise = GaussianNoise(units.bits, units.event.releases[0].noise_multiplier)
-        found, widths = [], (clip, row_norm, score_norm)
-        for of, total, width in zip(("rows", "gradients"), sums, widths[1:], strict=True):
-            question = MomentSums(of, root, coef, widths, step)
-            noisy = self._source.release(total, question, noise)
-            found.append(units.noisy_mean(noisy, width / step))
-        return found
+        kinds = "rows", "gradients"
+        return self._release("moments", kinds, root, coef, clip, row_norm, score_norm)
 
-    def _sums_of(self, what, root, coef, *widths_and_step):
-        *widths, step = map(float, widths_and_step)
+    def _release(self, what, kinds, root, coef, *widths):
+        """Sums of these kinds over n, with noise: clip, norms of rows and of gradients."""
+        units, widths = self._units, tuple(map(float, widths))
         if not all(0 < width < math.inf for width in widths):
             raise ValueError("clips and norms must be positive and finite")
-        if step == 0:
-            self._count_down(what)
-            plain = math.inf, math.inf, math.inf, 0.0
-            return self._sums.image_grams(np.asfortranarray(np.tril(root)), coef, 1.0, *plain)
-        transform, exponent = integer_transform(root)
+        if units.noiseless:
+            transform, exponent, step = np.asfortranarray(np.tril(root)), 0, 0.0
+            asked = math.inf, math.inf, math.inf
+        else:
+            noise, step = units.matrices if what == "moments" else units.mean_square
+            (transform, exponent), asked = integer_transform(root), widths
         self._count_down(what)
-        return self._sums.image_grams(transform, coef, 2.0**-exponent, *widths, step)
+        rows, gradients = self._sums.image_grams(
+            transform, coef, 2.0**-exponent, *asked, float(step)
+        )
+        sums = {"rows": rows, "gradients": gradients, "trace": np.array([np.trace(gradients)])}
+        released = []
+        for kind in kinds:
+            total, width = sums[kind], widths[1] if kind == "rows" else widths[2]
+            if not units.noiseless:
+                question = MomentSums(kind, root, coef, widths, float(step))
+                total, width = self._source.release(total, question, noise), width / step
+            released.append(units.noisy_mean(total, width))
+        return released

@@ -6,6 +6,7 @@ Sensitivities are written here, once; from public numbers alone, with the plan. 
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +52,13 @@ def constant_of_rows(loss, smoothness, fit_intercept):
     return math.sqrt(loss.curvature / float(smoothness[-1])) if fit_intercept else 0.0
 
 
+class Grid(NamedTuple):
+    """Noise on sums of integers, and how many units the norm of a record has."""
+
+    noise: GaussianNoise
+    units: int
+
+
 class SquareUnits(GeometryUnits):
     """Units of sums of squares and products of rows that are cut to integers.
 
@@ -89,7 +97,7 @@ class SquareUnits(GeometryUnits):
         return self.square_grid(noise_multiplier, most_of_rows(self.n_coordinates))
 
     def square_grid(self, noise_multiplier, most=2.0**17):
-        """Bits of the noise, and units of a row's norm: sums of squares stay below 2^62."""
+        """The grid of sums of squares of rows, which stay below 2^62."""
         target = min(most**2, 2.0**58 / self.n_normalizer)
         of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
         if not 2.0**-60 < of_unit < 2.0**40:
@@ -100,12 +108,31 @@ class SquareUnits(GeometryUnits):
         units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
         if bits < 1 or units < 2:
             raise ValueError(_out_of_range(noise_multiplier))
-        return bits, units
+        return Grid(GaussianNoise(bits, noise_multiplier), units)
 
     def noisy_mean(self, noisy, unit):
-        """The mean of a matrix of sums of squares with noise in every cell, and its transpose."""
+        """The mean of a matrix of sums of squares with noise in every cell, and its transpose.
+
+        Without noise they are in no units.
+        """
+        if self.noiseless:
+            return noisy / self.n_normalizer
         noisy = middles(noisy)
         return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
+
+
+class RowRelease(NamedTuple):
+    """A mean over rows: its noise, the norm of a row and its units, and a unit of the mean."""
+
+    noise: GaussianNoise
+    norm: float
+    units: int
+    unit: float
+
+    @property
+    def std(self):
+        """Standard deviation of the noise."""
+        return math.ldexp(self.unit, self.noise.bits)
 
 
 class CurvatureUnits(SquareUnits):
@@ -158,8 +185,19 @@ class CurvatureUnits(SquareUnits):
         if of_rows:
             self._fix_row_grids(of_rows[0].noise_multiplier)
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
-        self.curvature_bits, self.row_units = self.matrix_grid(curvature.noise_multiplier)
+        self.curvature = self.matrix_grid(curvature.noise_multiplier)
         self._check_gradients()
+
+    @property
+    def counts(self):
+        of_rows = 0 if self.noiseless else self.n_of_rows
+        return {
+            "mean square of rows": int(of_rows >= 1),
+            "mean row": int(of_rows == 2),
+            "mean root of a person's number of records": int(self.most_times > 0),
+            "curvature": 1,
+            "gradients": math.inf if self.noiseless else self.n_gradients,
+        }
 
     def check_row_norm(self, row_norm):
         """Refuse a norm that rows can't be clipped to: their constant is not made shorter.
@@ -177,49 +215,37 @@ class CurvatureUnits(SquareUnits):
             )
 
     def _fix_row_grids(self, noise_multiplier):
-        """Bits of the noise and units of a row's norm, for the sums of squares and of rows."""
+        """The grids of the sums of squares and of rows."""
         # the sensitivity of a sum of squares is that of one row: less than a matrix' has
-        self.square_bits, self.square_units = self.square_grid(noise_multiplier)
+        self.squares = self.square_grid(noise_multiplier)
         of_unit = noise_multiplier * row_sensitivity(1.0, self.neighbors)
-        self.mean_bits = min(48, math.floor(math.log2(of_unit * _MOST_OF_ROW)))
-        norm = 2.0**self.mean_bits / of_unit * (1 - 2.0**-40)
+        bits = min(48, math.floor(math.log2(of_unit * _MOST_OF_ROW)))
+        norm = 2.0**bits / of_unit * (1 - 2.0**-40)
         # rows are rounded after the clip
-        self.mean_units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
-        if self.mean_bits < 1 or self.mean_units < 2:
+        units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
+        if bits < 1 or units < 2:
             raise ValueError(_out_of_range(noise_multiplier))
+        self.rows = Grid(GaussianNoise(bits, noise_multiplier), units)
 
-    @property
-    def curvature_noise(self):
-        return GaussianNoise(self.curvature_bits, self.event.releases[1].noise_multiplier)
-
-    def row_noise(self, bits):
-        """The noise of one of the sums of rows."""
-        return GaussianNoise(bits, self.event.releases[2].noise_multiplier)
-
-    @property
-    def square_unit(self):
-        """Unit of the mean squared norm of rows."""
-        return (self.row_norm / self.square_units) ** 2 / self.n_normalizer
-
-    @property
-    def mean_unit(self):
-        """Unit of an entry of the mean row."""
-        return self.row_norm / self.mean_units / self.n_normalizer
-
-    @property
-    def times_unit(self):
-        """Unit of the mean root of a person's number of records."""
-        return (self.most_times - 1) / self.square_units**2 / self.n_normalizer
+    def of_rows(self, name):
+        """The release of this name: a mean over rows."""
+        n, norm, (noise, units) = self.n_normalizer, self.row_norm, self.squares
+        if name == "mean square of rows":
+            return RowRelease(noise, norm, units, (norm / units) ** 2 / n)
+        if name == "mean row":
+            noise, units = self.rows
+            return RowRelease(noise, norm, units, norm / units / n)
+        return RowRelease(noise, self.most_times, units**2, (self.most_times - 1) / units**2 / n)
 
     @property
     def mean_square_std(self):
         """Noise of the mean squared norm of rows."""
-        return math.ldexp(self.square_unit, self.square_bits)
+        return self.of_rows("mean square of rows").std
 
     @property
     def mean_std(self):
         """Noise of each entry of the mean row."""
-        return math.ldexp(self.mean_unit, self.mean_bits)
+        return self.of_rows("mean row").std
 
     @property
     def size(self):

@@ -1,8 +1,11 @@
-"""Sums over records that are released once, with Gaussian noise.
+"""One oracle for releases that a receipt pays for, and Gaussian sums that are released once.
 
-Counts, squares and scores are such sums: they differ in what a record adds and in the sensitivity,
-which each of them writes once. Sums are of integers, so they are exact in any order; one exact draw
-floor(2^bits N) is added to each entry, and the public unit is applied last.
+(a) A kind of release is a class of units: what pays for it, its sensitivity, the question that is
+    asked of records, and what is made of a noisy answer. All of it follows from public numbers.
+(b) The ``Oracle`` redeems the receipt, counts down, asks, and adds noise. It refuses a release that
+    is not paid for, and nothing is drawn then.
+(c) Sums are of integers, so they are exact in any order; one exact draw floor(2^bits N) is added to
+    each entry, and the public unit is applied last.
 """
 
 import numpy as np
@@ -16,7 +19,9 @@ UP = 1 + 2.0**-40  # rounds a root, or a quantile of the normal law, upwards
 
 
 class SumUnits(Units):
-    """Noise and units of such sums: from public numbers alone, with the plan.
+    """Units of sums that are released once: from public numbers alone, with the plan.
+
+    A kind of sum states its sensitivity, its `question`, and how a noisy answer is decoded.
 
     Parameters
     ----------
@@ -43,11 +48,9 @@ class SumUnits(Units):
         if self.noiseless and self.exact_units:
             self.bits, self.units = None, self.exact_units
             return
-        release = self._only(self.paid_by, self.what)
-        if release.count != 1:
-            raise ValueError(f"{self.what} are released once, not as {event}")
         self.sensitivity = sensitivity
-        self.bits, self.units = self._grid(release.noise_multiplier, slack)
+        z = self._only(self.paid_by, count=1).noise_multiplier
+        self.bits, self.units = self._grid(z, slack)
 
     def _grid(self, noise_multiplier, slack):
         """Bits of the noise, and units of a one."""
@@ -68,8 +71,16 @@ class SumUnits(Units):
         """Standard deviation of the noise of a sum."""
         return 0.0 if self.noiseless else 2.0**self.bits / self.units
 
+    def question(self, *public):
+        """The question about records, from numbers that are public or were released before."""
+        raise NotImplementedError
 
-class CountingOracle:
+    def decode(self, noisy, *public):
+        """Turn the noisy answer to that question into what is released: by default sums in ones."""
+        return (noisy if self.noiseless else middles(noisy)) / self.units
+
+
+class Oracle:
     """Redeems a receipt, and counts down the releases that it pays for.
 
     Parameters
@@ -86,9 +97,22 @@ class CountingOracle:
     """
 
     def __init__(self, receipt, units, place=None, *, key=None, fit_intercept=False):
-        units.redeem(receipt, place, fit_intercept)
-        self._units, self._place, self._source = units, place, source_of(key)
-        self._left = {}  # releases that are paid for and not made, by their names
+        self._place = units.redeem(receipt, place, fit_intercept)
+        self._units, self._source = units, source_of(key)
+        self._left = units.counts  # releases that are paid for and not made, by their names
+
+    def release(self, *public):
+        """The one release of such units; see their `question` and `decode`.
+
+        Raises
+        ------
+        RuntimeError
+            If it was made before; nothing is drawn then.
+        """
+        units = self._units
+        question = units.question(*public)
+        self._count_down(units.what)
+        return units.decode(self._source.release(self._place, question, units.noise), *public)
 
     def _count_down(self, what, count=1):
         """Raise a RuntimeError if fewer releases are left; nothing is drawn then."""
@@ -101,24 +125,6 @@ class CountingOracle:
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
-
-
-class SumOracle(CountingOracle):
-    """Releases the sums of SumUnits, once; a second release is a RuntimeError."""
-
-    def __init__(self, receipt, units, place=None, **options):
-        super().__init__(receipt, units, place, **options)
-        self._left = {units.what: 1}
-
-    def _noisy(self, question):
-        """The answer with noise, in integers."""
-        self._count_down(self._units.what)
-        return self._source.release(self._place, question, self._units.noise)
-
-    def _release(self, question):
-        """The answer with noise: the middles of the cells that its floors leave."""
-        noisy = self._noisy(question)
-        return noisy if self._units.noiseless else middles(noisy)
 
 
 def middles(noisy):

@@ -10,3 +10,6 @@ cdef class Oracle:
                             int *directions) noexcept nogil
     cdef void apply_step(self, const Py_ssize_t *block, Py_ssize_t size,
                          const double *step) noexcept nogil
+    cdef int release_mean(self, bint sampled, const double *coef, const double *anchor,
+                          const double *directions, Py_ssize_t n_directions,
+                          double *mean) noexcept nogil

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..accounting._events import SelectionEvent
 from ..sums._counts import N_REACHES
-from ._gaussian_sum import CountingOracle
+from ._gaussian_sum import Oracle
 from ._questions import Question
 from ._units import GUMBEL_ROUNDING, Units
 
@@ -216,6 +216,22 @@ class QuantileChoices:
         return largest / self.eta if largest else 0.0
 
 
+def checked_range(choices):
+    """The bounded range of each of so many choices.
+
+    Raises
+    ------
+    ValueError
+        If it is outside of what is proved.
+    """
+    if not LEAST_RANGE <= choices.eta <= MOST_RANGE:
+        raise ValueError(
+            f"choices have a bounded range between {LEAST_RANGE:.3g} and {MOST_RANGE:g}, got "
+            f"{choices.eta:.3g}; change epsilon"
+        )
+    return choices.eta
+
+
 class QuantileUnits(Units):
     """Noise of choices of cells: from public numbers alone, with the plan.
 
@@ -231,26 +247,26 @@ class QuantileUnits(Units):
         If the event holds something else, or a range outside of what is proved.
     """
 
+    what = "quantiles"
+
     def __init__(self, event):
         super().__init__(event)
-        self.n_choices = self.eta = None
-        if self.noiseless:
-            return
-        choices = self._only(SelectionEvent, "quantiles")
-        self.n_choices, self.eta = choices.count, choices.eta
-        if not LEAST_RANGE <= self.eta <= MOST_RANGE:
-            raise ValueError(
-                f"choices of quantiles have a bounded range between {LEAST_RANGE:.3g} and "
-                f"{MOST_RANGE:g}, got {self.eta:.3g}; change epsilon"
-            )
+        self.n_choices, self.eta = math.inf, None
+        if not self.noiseless:
+            choices = self._only(SelectionEvent)
+            self.n_choices, self.eta = choices.count, checked_range(choices)
+
+    @property
+    def counts(self):
+        return {self.what: self.n_choices}
 
 
-class QuantileOracle(CountingOracle):
+class QuantileOracle(Oracle):
     """Releases quantiles of records, no more of them than are paid for by QuantileUnits.
 
     Parameters
     ----------
-    receipt, units, place, key : as of CountingOracle
+    receipt, units, place, key : as of Oracle
     n_public : int, default=0
         Public number of records; where it is ample, a sample of features is counted.
     """
@@ -258,7 +274,6 @@ class QuantileOracle(CountingOracle):
     def __init__(self, receipt, units, place, *, key=None, n_public=0):
         super().__init__(receipt, units, key=key)
         self._place, self._n_public, self._samples = place, n_public, {}
-        self._left = {"quantiles": math.inf if units.noiseless else units.n_choices}
 
     def release_quantiles(
         self,

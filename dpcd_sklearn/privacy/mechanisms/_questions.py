@@ -18,7 +18,10 @@ from ..noise._noise import NoiseSource
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A sum over records; its fields are the public numbers that fix it."""
+    """A sum over records; its fields are the public numbers that fix it.
+
+    Its `name` is that of the kind of release in tables, but for choices of cells and scores.
+    """
 
     def answer(self, place):
         """Exact integers; secret."""
@@ -34,26 +37,23 @@ class Answered(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class CoordinateSums(Answered):
-    """Clipped sums of some coordinates of the gradient at an iterate."""
-
-    block: tuple | None  # None is all coordinates
-    joint: bool
-    clip: float
-    limit: float
-    iterate: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class MeanGradient(Answered):
+class GradientSums(Answered):
     """Clipped sums of gradients at an iterate, of all records or of a secret sample."""
 
+    block: tuple | None  # coordinates; None is all
+    joint: bool
     sampled: bool
     clip: float
     limit: float
     iterate: np.ndarray
-    anchor: np.ndarray | None
-    directions: np.ndarray | None
+    anchor: np.ndarray | None = None
+    directions: np.ndarray | None = None
+
+    @property
+    def name(self):
+        if self.sampled:
+            return "gradients of samples"
+        return "gradients" if self.joint else "coordinates of gradients"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,7 @@ class Gram(Question):
 
     row_norm: float
     units: float
+    name = "curvature"
 
     def answer(self, place):
         return place.gram(self.row_norm, self.units)

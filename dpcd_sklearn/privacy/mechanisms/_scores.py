@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..sums._score_sums import LEVELS
-from ._gaussian_sum import UP, SumOracle, SumUnits, out_of_range
+from ._gaussian_sum import UP, SumUnits, out_of_range
 from ._questions import Question
 
 _BITS = 48  # of the noise: floor(2^48 N)
@@ -88,10 +88,11 @@ class ScoreUnits(SumUnits):
             raise ValueError("more than 2^30 records have no exact score; score fewer")
         if n_samples < 0 or size < 1:
             raise ValueError(f"no score is of {size} sums over {n_samples} records")
-        self.kind, self.size = kind, size
-        self.weights = pair_weights(n_samples) if kind == "pairs" else [1] * size
+        self.kind = kind
         sensitivity = score_sensitivity(kind, size, n_samples, event.neighboring, of_shares)
         super().__init__(event, sensitivity, n_samples=n_samples)
+        weights = pair_weights(n_samples) if kind == "pairs" else [1] * size
+        self.factors = tuple(self.units * weight for weight in weights)
 
     def _grid(self, noise_multiplier, slack):
         """The finest of all grids: few sums of few records, in integers of any length."""
@@ -104,27 +105,17 @@ class ScoreUnits(SumUnits):
     @property
     def noise_std(self):
         """Standard deviation of the noise of each sum."""
-        return [2.0**self.bits / (self.units * weight) for weight in self.weights]
+        return [2.0**self.bits / factor for factor in self.factors]
 
+    def redeem(self, receipt, place=None, fit_intercept=False):
+        """As of Units; sums come from a function, which knows no number of records."""
+        super().redeem(receipt)
+        return place
 
-class ScoreOracle(SumOracle):
-    """Releases the sums of one score, once.
+    def question(self):
+        """About a function that gives a list of int, of the kind and size of the units."""
+        return ScoreSums(self.kind, self.factors)
 
-    `sums` is callable and gives a list of int, of the kind and size of the units.
-    """
-
-    def __init__(self, receipt, units, sums, *, key=None):
-        super().__init__(receipt, units, key=key)
-        self._place = sums
-
-    def release_score(self):
-        """The sums with noise.
-
-        Returns
-        -------
-        noisy : list of float
-        """
-        units = self._units
-        factors = tuple(units.units * weight for weight in units.weights)
-        noisy = self._noisy(ScoreSums(units.kind, factors))
-        return [int(total) / factor for total, factor in zip(noisy, factors, strict=True)]
+    def decode(self, noisy):
+        """The sums with noise: a list of float."""
+        return [int(total) / factor for total, factor in zip(noisy, self.factors, strict=True)]

@@ -20,8 +20,8 @@ from ...losses import SquaredLoss
 from ..accounting._events import CoveredEvent, GaussianEvent, SelectionEvent
 from ..sums._score_of_columns import ONE
 from ._curvature_units import SquareUnits
-from ._gaussian_sum import UP, SumOracle, SumUnits
-from ._quantiles import LEAST_RANGE, MOST_RANGE
+from ._gaussian_sum import UP, SumUnits
+from ._quantiles import checked_range
 from ._questions import GaussianNoise, Gram, NoNoise, Question
 from ._units import GUMBEL_ROUNDING, Units
 
@@ -37,6 +37,8 @@ def partition_sensitivity(n_columns, neighboring):
 @dataclass(frozen=True, eq=False)
 class CategoryCounts(Question):
     """Records of each category: for each column pairs, in the order of categories."""
+
+    name = "counts of categories"
 
     def answer(self, place):
         return place.category_counts()
@@ -115,19 +117,13 @@ class PartitionUnits(SumUnits):
         """The noisy count that a category is named from."""
         return self.least / self.units
 
+    def question(self):
+        """About a CategoryPlace."""
+        return CategoryCounts()
 
-class PartitionOracle(SumOracle):
-    """Names categories of a CategoryPlace and their numbers of records, once."""
-
-    def release_categories(self):
-        """Categories of enough records, with noisy numbers of them.
-
-        Returns
-        -------
-        list of (tuple of categories, float64 ndarray of counts)
-            One for each column, in the order of categories.
-        """
-        return self._noisy(CategoryCounts())
+    def decode(self, named):
+        """For each column categories of enough records and noisy numbers of them, in order."""
+        return named
 
 
 # ---- Sums of the target over the records of each category, of all columns at once ----------------
@@ -153,6 +149,7 @@ class GroupSums(Question):
     """Sums of the target of all groups of all columns, as one vector."""
 
     units: int
+    name = "sums of the target"
 
     def answer(self, place):
         return np.concatenate([sums.ravel() for sums in place.group_sums(self.units)])
@@ -170,22 +167,13 @@ class TargetUnits(SumUnits):
         sensitivity = target_sensitivity(n_columns, n_classes, event.neighboring)
         super().__init__(event, sensitivity, width=n_columns, **numbers)
 
+    def question(self, shapes):
+        """About the sums of each fold and group of a GroupPlace, of these shapes."""
+        return GroupSums(self.units)
 
-class TargetOracle(SumOracle):
-    """Releases sums of the target at a GroupPlace, once."""
-
-    def release_target_sums(self):
-        """Noisy sums of each fold and group.
-
-        Returns
-        -------
-        list of float64 ndarrays
-            As of `GroupPlace.group_sums`, in ones.
-        """
-        units, shapes = self._units.units, self._place.shapes
-        noisy = self._release(GroupSums(units)) / units
-        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-        parts = np.split(noisy, ends)
+    def decode(self, noisy, shapes):
+        """A list of float64 arrays, as of `GroupPlace.group_sums`, in ones."""
+        parts = np.split(super().decode(noisy), np.cumsum([math.prod(s) for s in shapes])[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
@@ -213,6 +201,7 @@ class ColumnScores(Question):
 
     means: np.ndarray
     target_bounds: tuple | None
+    name = "choices of columns"
 
     def answer(self, place):
         if self.target_bounds is None:
@@ -257,6 +246,8 @@ class ColumnUnits(Units):
     n_samples, n_normalizer, width : as of Units
     n_chosen : int
         At most the width.
+    n_classes : int
+        Of the target; 0 is a number.
 
     Raises
     ------
@@ -266,34 +257,29 @@ class ColumnUnits(Units):
 
     what = "choices of columns"
 
-    def __init__(self, event, *, n_chosen, width, **numbers):
+    def __init__(self, event, *, n_chosen, n_classes, width, **numbers):
         super().__init__(event, width=width, **numbers)
-        self.n_chosen = n_chosen
+        self.n_chosen, self.n_classes = n_chosen, n_classes
         if not 1 <= n_chosen <= width:
             raise ValueError(f"k={n_chosen} columns can't be chosen of {width}; lower k")
         if self.n_samples > 2**28:
             raise ValueError("more than 2^28 records have no exact sums; fit on fewer records")
+        if not 0 <= n_classes <= MOST_CLASSES:
+            raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
+        self.eta = self.noise_scale = 0.0
         if self.noiseless:
             return
-        choices = self._only(SelectionEvent, self.what)
-        self.eta = choices.eta
-        if choices.count != n_chosen or not LEAST_RANGE <= self.eta <= MOST_RANGE:
-            raise ValueError(f"{n_chosen} choices of columns are not paid for by {event}")
+        self.eta = checked_range(self._only(SelectionEvent, count=n_chosen))
+        sensitivity = columns_sensitivity(n_classes, event.neighboring)
+        self.noise_scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
 
-    def choices(self, n_classes):
-        """The mechanism; its scale is that of the Gumbel noise on scores."""
-        if self.noiseless:
-            return ColumnChoices(self.n_chosen, 0.0, 0.0)
-        sensitivity = columns_sensitivity(n_classes, self.event.neighboring)
-        scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
-        return ColumnChoices(self.n_chosen, self.eta, scale)
+    @property
+    def noise(self):
+        """The mechanism that chooses columns by exact scores."""
+        return ColumnChoices(self.n_chosen, self.eta, self.noise_scale)
 
-
-class ColumnOracle(SumOracle):
-    """Chooses columns of a TargetPlace, once; a second time is a RuntimeError."""
-
-    def release_columns(self, means, target_bounds=None):
-        """The columns of the largest noisy scores, the best first.
+    def question(self, means, target_bounds=None):
+        """About the columns of a TargetPlace.
 
         Parameters
         ----------
@@ -301,16 +287,14 @@ class ColumnOracle(SumOracle):
             Public, or released before: of the number, or shares of the classes.
         target_bounds : pair (lo, hi) of float, default=None
             Public bounds of a number; None is classes.
-
-        Returns
-        -------
-        intp ndarray of shape (n_chosen,)
         """
-        if len(means) > MOST_CLASSES:
-            raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
-        self._count_down(self._units.what)
-        choices = self._units.choices(len(means) if target_bounds is None else 0)
-        return self._source.release(self._place, ColumnScores(means, target_bounds), choices)
+        if self.n_classes != (len(means) if target_bounds is None else 0):
+            raise ValueError(f"the units are of {self.n_classes} classes, not {len(means)}")
+        return ColumnScores(means, target_bounds)
+
+    def decode(self, chosen, *public):
+        """The columns of the largest noisy scores, the best first."""
+        return chosen
 
 
 # ---- Second moments of rows alone, with Gaussian noise -------------------------------------------
@@ -349,33 +333,23 @@ class SecondMomentUnits(SquareUnits):
             event, n_samples=n_samples, smoothness=smoothness, n_normalizer=n_normalizer
         )
         self.row_norm, self.constant = row_norm, constant
+        self.noise, self.row_units = NoNoise(), 1
         if self.noiseless:
             return
-        release = self._only(GaussianEvent, self.what)
-        if release.count != 1:
-            raise ValueError(f"{self.what} are released once, not as {event}")
-        self.bits, self.row_units = self.matrix_grid(release.noise_multiplier)
+        release = self._only(GaussianEvent, count=1)
+        self.noise, self.row_units = self.matrix_grid(release.noise_multiplier)
 
-    noise = SumUnits.noise
+    def redeem(self, receipt, place, fit_intercept=True):
+        """As of Units; the place has bounds and a centre."""
+        super().redeem(receipt, place, fit_intercept=True)
+        return place.second_order(SquaredLoss(), self.smoothness, fit_intercept=True)
 
+    def question(self):
+        """About rows that are clipped to the norm."""
+        if self.noiseless:
+            return Gram(math.inf, 0.0)
+        return Gram(self.row_norm, float(self.row_units))
 
-class SecondMomentOracle(SumOracle):
-    """Releases second moments of rows, once; the place has bounds and a centre."""
-
-    def __init__(self, receipt, units, place, *, key=None):
-        super().__init__(receipt, units, place, key=key, fit_intercept=True)
-        self._place = place.second_order(SquaredLoss(), units.smoothness, fit_intercept=True)
-
-    def release_curvature(self):
-        """Noisy means of products of features, and of features times the constant.
-
-        Returns
-        -------
-        ndarray of shape (n_features + 1, n_features + 1), symmetric
-        """
-        units = self._units
-        if units.noiseless:
-            self._count_down(units.what)
-            return self._place.gram(np.inf, 0.0) / units.n_normalizer
-        noisy = self._noisy(Gram(units.row_norm, float(units.row_units)))
-        return units.noisy_mean(noisy, units.row_norm / units.row_units)
+    def decode(self, noisy):
+        """Noisy means of products of features, and of features times the constant: a matrix."""
+        return self.noisy_mean(noisy, self.row_norm / self.row_units)

@@ -62,11 +62,18 @@ cdef class Units:
         if not 1 <= n_normalizer < math.inf:
             raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
 
-    def _only(self, kind, what):
-        """The one release, of this kind."""
+    @property
+    def counts(self):
+        """How many releases are paid for, by their names."""
+        return {self.what: 1}
+
+    def _only(self, kind, count=None):
+        """The one release of the event, of this kind; with so many choices or sums, if stated."""
         releases = self.event.releases
         if len(releases) != 1 or not isinstance(releases[0], kind):
-            raise TypeError(f"{what} are paid for by one {kind.__name__}, not by {self.event}")
+            raise TypeError(f"{self.what} are paid for by one {kind.__name__}, not by {self.event}")
+        if count not in (None, releases[0].count):
+            raise ValueError(f"{count} {self.what} are not paid for by {self.event}")
         return releases[0]
 
     def _kinds(self, *kinds):
@@ -89,11 +96,16 @@ cdef class Units:
             If the receipt does not pay for it, or did before.
         ValueError
             If the place has other numbers of records or features than the units.
+
+        Returns
+        -------
+        What questions are asked of: the place, or sums that were opened there.
         """
         if place is not None:
             _compare("records", self.n_samples, place.n_samples, -1)
             _compare("columns", self.width, place.n_features + fit_intercept, 0)
         receipt.redeem(self.event)
+        return place
 
 
 def _compare(what, planned, found, any_number):
