@@ -1,6 +1,5 @@
 """Scales that a fit released, in the words of the estimators' parameters."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,9 +7,9 @@ import numpy as np
 from ..utils._public import check_bounds
 from ._records_outside import NOTHING_CUT, Cut
 
-# M of a feature whose records have a released median norm R: (0.1 R)², as of rows with a hundred
-# entries that count, or R²/p if there are fewer columns. With R² an intercept, whose M is 1, would
-# be as loud as a whole row.
+# M of a feature whose records have a released median norm R: R²/p, the mean square of a column. For
+# sparse rows and classifiers it is at least (0.1 R)², as if a row had a hundred entries that count.
+# With R² an intercept, whose M is 1, would be as loud as a whole row.
 ROW_SHARE = 0.1
 
 
@@ -74,9 +73,10 @@ class FoundScales:
         if self.feature_bounds is not None:
             facts |= self._bounds_within(request)
         if self.row_norm_bound is not None:
-            norm = min(self.row_norm_bound, request.row_norm_bound or math.inf)
+            norm = min(self.row_norm_bound, request.row_norm_bound or np.inf)
             facts["row_norm_bound"] = norm
-            share = max(ROW_SHARE, request.n_features**-0.5)
+            least = ROW_SHARE if request.sparse or request.n_classes else 0.0
+            share = max(least, request.n_features**-0.5)
             facts["feature_scale"] = share * norm
             if self.mean_row is not None:
                 facts["means"] = self.mean_row / share

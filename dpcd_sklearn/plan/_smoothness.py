@@ -22,8 +22,9 @@ _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
 _DOUBT = 2.0
 # Share of μ² for the mean row of classifiers with one scale of features; the most noise of a mean
 # that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
-# two of them those that matter often do, and with none columns without a mean get one.
-_SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE = 0.1, 1.0, 0.8
+# two of them those that matter often do, and with none columns without a mean get one. Where noise
+# is above so many spreads of a column, more deviations do: centres would drown what columns tell.
+_SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE, _SURE_OF_MANY, _MOST_SPREADS = 0.1, 1.0, 0.8, 4.0, 3.0
 # Least released mean square, where next to no noise is a floor: bounds 1,000 times too wide.
 _LEAST = 1e-6
 
@@ -149,9 +150,9 @@ def found_mean_row(plan, receipt, place, key, row_norm):
     """
     units, oracle = _oracle_of(plan, receipt, place, key)
     norm = np.full(plan.request.n_features, row_norm)
-    _, means = oracle.release(-norm, norm, np.zeros_like(norm), norm)
-    means = means.clip(-1.0, 1.0)
-    noise = _SURE * 2 * units.noise_std
+    means = oracle.release(-norm, norm, np.zeros_like(norm), norm)[1].clip(-1.0, 1.0)
+    noise = 2 * units.noise_std
+    noise *= _SURE if noise * len(means) ** 0.5 <= _MOST_SPREADS else _SURE_OF_MANY
     return means * np.maximum(1 - (noise / np.maximum(np.abs(means), 1e-300)) ** 2, 0.0)
 
 
