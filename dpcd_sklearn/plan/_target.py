@@ -46,8 +46,8 @@ _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # rare ones took a part of the intercept (R² of -3 for .4 at n = 2,000 and ε = .3).
 _WITHIN = (1, 3, 0.06, 600.0, 75.0), (0, 2, 0.1, 80.0, 28.0), (0, 1, 0.1, 80.0, 28.0)
 # The share of records that a part of stated bounds is to hold. Odds of all parts of one length rise
-# by e^3 with each halving, or by less, so that those of empty ones stay at e^-4.
-_OF_PART, _ODDS_OF_EMPTY, _MOST_RISE = Fraction(19, 20), 4.0, 3.0
+# by e^3 with each halving, or by less, so that those of empty ones stay at e^-7.
+_OF_PART, _ODDS_OF_EMPTY, _MOST_RISE = Fraction(19, 20), 7.0, 3.0
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
 _WORTH, _MOST_OF_STATED = 40.0, 0.3
