@@ -468,6 +468,17 @@ def test_a_step_of_compgd_that_was_sound_in_unit_scale_is_shortened():
     assert np.abs(model.coef_).max() < 1e4 and abs(model.intercept_) < 1e3
 
 
+def test_few_of_many_columns_are_told_with_one_scale_for_all():
+    """A scale of a tenth of a row's norm was 4.5 times that of 2,000 columns: R² of .23."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 2000))
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(5000)
+    noise = ReproducibleNoise(0)
+    model = DPLassoCD(alpha=0.01, epsilon=1.0, delta=1e-6, random_state=noise).fit(X, y)
+    assert model.row_norm_bound_ is not None and model.score(X, y) > 0.6
+    assert_allclose(model.coef_[:3], 1.0, atol=0.5)
+
+
 # --- columns of every kind ------------------------------------------------------------------------
 
 
