@@ -37,7 +37,7 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.accounting._accounting import best_order, conversion_gap, epsilon_of, rdp
 from dpcd_sklearn.privacy.accounting._gaussian_dp import gdp_epsilon, gdp_mu
 from dpcd_sklearn.privacy.ledger import _filter, _ledger
-from dpcd_sklearn.privacy.ledger._facts import facts_of_charge
+from dpcd_sklearn.privacy.ledger._facts import facts_of_charge, signature_of
 
 EVENT = FitEvent((GaussianEvent(5000.0, 40),))
 FACTS = {
@@ -45,6 +45,7 @@ FACTS = {
     "params": {"alpha": 0.1, "epsilon": 0.5, "max_iter": 40},
     "n_samples": 1000,
     "n_features": 10,
+    "signature": signature_of("auto", ""),
 }
 CALLS = 20
 

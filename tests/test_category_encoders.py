@@ -272,7 +272,7 @@ def test_intervals_behind_an_encoder_cover_what_they_say(epsilon):
     """300 fits, 900 intervals of .95: within four standard deviations of it."""
     truth, covered = {"dose": 4.0, "arm_b": 1.0, "arm_c": 0.0}, []
     for seed in range(300):
-        intervals, _ = case_04(seed, "first", epsilon)
+        intervals, _ = case_04(seed, "first", epsilon, n=25_000)
         covered += [intervals[name][0] < true < intervals[name][1] for name, true in truth.items()]
     assert abs(np.mean(covered) - 0.95) < 4 * (0.95 * 0.05 / 900) ** 0.5
 

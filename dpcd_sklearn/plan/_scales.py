@@ -214,9 +214,9 @@ def _within_limits(half_width, request):
     if cut.any():
         first = int(np.flatnonzero(cut)[0])
         name = first if request.columns is None else repr(request.columns[first])
-        others = f" and {cut.sum() - 1} others" if cut.sum() > 1 else ""
+        others = f" and {cut.sum() - 1} others have" if cut.sum() > 1 else " has"
         warn(
-            f"feature {name}{others} has numbers of a size about {half_width[first]:.2g}, and a "
+            f"feature {name}{others} numbers of a size about {half_width[first]:.2g}, and a "
             f"model takes {_NARROWEST:.2g} to {_WIDEST:.2g}: what is beyond is cut or hardly seen. "
             "Divide it by a public number, or put a DPStandardScaler before the model",
             UserWarning,
