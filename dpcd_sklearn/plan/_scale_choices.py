@@ -6,9 +6,9 @@ records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't r
 scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
 quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
 coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
-say how far the others lie. Of others than zero the octave is chosen twice, and the wider one taken:
-it loses one effect at worst. Columns that stay where they are (sparse ones) need the first choice
-only. Where a twentieth of the records can contradict, one more says how far a tail goes.
+say how far the others lie. For numbers other than zero the octave is chosen twice and the wider one
+is taken: at worst the effect of one column is lost. Columns that stay where they are (sparse ones)
+need the first choice only. Where a twentieth of records can contradict, one more tells a tail.
 """
 
 import math

@@ -49,7 +49,21 @@ cdef inline double _total(const Answer *answer, Py_ssize_t k) noexcept nogil:
 
 
 cdef class PaidOracle(Oracle):
-    """The base of oracles over records: it has the receipt, the sums, the noise and the tape."""
+    """The base of oracles over records: it has the receipt, the sums, the noise and the tape.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Proof that what the units are for was charged; it is redeemed here, once.
+    units : Units
+        Units of the public plan.
+    place : Place
+        Where the records lie; it is opened once the receipt is redeemed.
+    fit_intercept : bool
+        The intercept is the last coordinate of every output.
+    key : bytes of length 32, or None
+        Reproducible noise, which protects nobody.
+    """
 
     cdef Sums _sums
     cdef NoiseSource _noise
@@ -149,17 +163,9 @@ cdef class RecordOracle(PaidOracle):
 
     Parameters
     ----------
-    receipt : Receipt
-        Proof that what the units are for was charged; it is redeemed here, once.
+    receipt, place, fit_intercept, key : as of PaidOracle
     units : CoordinateUnits
-        Units of the public plan.
-    place : Place
-        Where the records lie; it is opened once the receipt is redeemed.
     loss : Loss
-    fit_intercept : bool
-        The intercept is the last coordinate of every output.
-    key : bytes of length 32, or None
-        Reproducible noise, which protects nobody.
     lazy : bool
         Whether choices are drawn in a time that depends on scores: see ``_lazy_choice``.
     """
@@ -402,16 +408,10 @@ cdef class BatchOracle(PaidOracle):
 
     Parameters
     ----------
-    receipt : Receipt
-        Proof that what the units are for was charged; it is redeemed here, once.
+    receipt, place, fit_intercept, key : as of PaidOracle
     units : MeanUnits
-        Units of the public plan. Norms are in the geometry of M^(-1/2), those of products
-        euclidean.
-    place : Place
-        Where the records lie; it is opened once the receipt is redeemed.
+        Norms are in the geometry of M^(-1/2), those of products euclidean.
     loss : Loss
-    fit_intercept : bool
-    key : bytes of length 32, or None
     """
 
     cdef MeanUnits _units
