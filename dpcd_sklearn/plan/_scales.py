@@ -40,8 +40,8 @@ _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
-# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
-_NARROWEST, _WIDEST = 2.0**-29, 2.0**29
+# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-60 to 1e60.
+_NARROWEST, _WIDEST = 2.0**-95, 2.0**95
 
 # Ways within stated bounds, the finest first, the most of ρ and the evidence that is aimed at. They
 # gain nothing where columns fill their bounds, so their share raises no error by more than a tenth.
