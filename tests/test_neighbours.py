@@ -178,7 +178,23 @@ class Outside(Labels):
         return Oracle(receipt, units, LocalPlace(np.array(rows)[:, None]))
 
     def release(self, oracle):
-        oracle.release((np.full(1, -0.5), np.full(1, 0.5)))
+        oracle.release("outside", (np.full(1, -0.5), np.full(1, 0.5)))
+
+
+class CellsOfTargets(Labels):
+    """Counts of sixteenths of the bounds of three targets."""
+
+    def __init__(self):
+        self.others = [(0.0, 0.4, 2.0), (9.0, 1.0, -1.0)]
+        self.records = [(-1.0, 0.0, 1.0), (1.0, 0.5, -9.0), (0.99, math.inf, 0.0)]
+
+    def oracle(self, rows, receipt, **sizes):
+        units = CountUnits(receipt.event, n_classes=16, n_columns=3, **sizes)
+        place = LocalPlace(np.zeros((len(rows), 1)), np.array(rows, dtype=float))
+        return Oracle(receipt, units, place)
+
+    def release(self, oracle):
+        oracle.release("target", (np.full(3, -1.0), np.full(3, 1.0)), 16)
 
 
 class Score(OfColumns):
@@ -322,6 +338,7 @@ SUMS = {
     "counts of two classes": Labels(2),
     "counts of labels": Labels(3),
     "records outside": Outside(),
+    "cells of targets": CellsOfTargets(),
     "score of right answers": Score("right", [[1], [0]], [[0], [1]]),
     "score by cells": Score("cells", np.eye(4, dtype=int).tolist(), np.eye(4, dtype=int).tolist()),
     "score of numbers": Score("bounded", [[0, 0]], [[LEVELS] * 2, [-LEVELS] * 2]),

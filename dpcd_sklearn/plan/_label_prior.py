@@ -98,7 +98,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     ndarray of shape (n_outputs,)
     """
     request, units = plan.request, COUNTS.units(plan, place.n_samples)
-    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()
+    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()[:, 0]
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

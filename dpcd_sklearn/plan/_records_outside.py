@@ -65,8 +65,9 @@ class Outside(Release):
     def found(self, plan, receipt, place, bounds, key):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
         units = self.units(plan, place.n_samples)
-        (count,) = Oracle(receipt, units, place, key=self.key(key)).release(bounds)
-        return float(count) / plan.request.budget.n, units.noise_std / plan.request.budget.n
+        oracle = Oracle(receipt, units, place, key=self.key(key))
+        count = oracle.release("outside", bounds).item()
+        return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 
 OUTSIDE, FAR = Outside("outside", share_of_outside), Outside("far", share_of_far)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._calibration import choices_event
+from ..privacy.mechanisms._cell_sums import CountUnits
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
@@ -179,13 +180,13 @@ def _ways_of_features(request):
 
 
 class SearchRelease(Release):
-    """The choices of a search that a request holds.
+    """The choices of a search that a request holds, or its counts of cells.
 
     Parameters
     ----------
     name : str
     search : str
-        Attribute of the request: a search with `share`, `eta` and `n_choices`.
+        Attribute of the request: a search with `share`, `n_choices`, and `eta` or `n_cells`.
     """
 
     def __init__(self, name, search):
@@ -199,10 +200,18 @@ class SearchRelease(Release):
 
     def event(self, plan):
         search = self.search(plan)
+        if not search.eta:
+            return super().event(plan)
         return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
 
     def units(self, plan, n_samples):
-        return QuantileUnits(plan.part_of(self.name))
+        search, event = self.search(plan), plan.part_of(self.name)
+        if search.eta:
+            return QuantileUnits(event)
+        numbers = {"n_classes": search.n_cells, "n_columns": search.n_choices}
+        return CountUnits(
+            event, **numbers, n_samples=n_samples, n_normalizer=plan.request.budget.n
+        )
 
 
 SCALES = SearchRelease("scales", "scales")
