@@ -66,12 +66,7 @@ class Counts(Release):
         return plan.request.counts_share
 
     def units(self, plan, n_samples):
-        return CountUnits(
-            plan.part_of(self.name),
-            n_classes=plan.request.n_classes,
-            n_samples=n_samples,
-            n_normalizer=plan.request.budget.n,
-        )
+        return CountUnits(**self.paid(plan, n_samples), n_classes=plan.request.n_classes)
 
 
 COUNTS = Counts()

@@ -58,9 +58,7 @@ class Outside(Release):
         return self._share_of(plan.request)
 
     def units(self, plan, n_samples):
-        n_normalizer = plan.request.budget.n
-        event = plan.part_of(self.name)
-        return CountUnits(event, n_classes=2, n_samples=n_samples, n_normalizer=n_normalizer)
+        return CountUnits(**self.paid(plan, n_samples), n_classes=2)
 
     def found(self, plan, receipt, place, bounds, key):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""

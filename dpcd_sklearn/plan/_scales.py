@@ -52,6 +52,7 @@ _WITHIN = dict.fromkeys(("tails within", "within"), (0.14, AMPLE_EVIDENCE)) | {"
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
 # half-width over the stated one is above so large a number over the signal, to such a power.
 _REACH_OF_FAR, _MOST_FAR, _WORTH, _POWER = 2.0, 0.005, 130.0, 1.5
+N_CELLS = 16  # of stated bounds, which are counted
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class SearchRelease(Release):
     ----------
     name : str
     search : str
-        Attribute of the request: a search with `share`, `n_choices`, and `eta` or `n_cells`.
+        Attribute of the request: a search with `share`, `n_choices` and `eta`, 0 for counts.
     """
 
     def __init__(self, name, search):
@@ -200,18 +201,15 @@ class SearchRelease(Release):
 
     def event(self, plan):
         search = self.search(plan)
-        if not search.eta:
-            return super().event(plan)
-        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
+        choices = search.eta, search.n_choices, plan.request.budget.neighboring
+        return choices_event(*choices) if search.eta else super().event(plan)
 
     def units(self, plan, n_samples):
-        search, event = self.search(plan), plan.part_of(self.name)
+        search = self.search(plan)
         if search.eta:
-            return QuantileUnits(event)
-        numbers = {"n_classes": search.n_cells, "n_columns": search.n_choices}
-        return CountUnits(
-            event, **numbers, n_samples=n_samples, n_normalizer=plan.request.budget.n
-        )
+            return QuantileUnits(plan.part_of(self.name))
+        numbers = {"n_classes": N_CELLS, "n_columns": search.n_choices}
+        return CountUnits(**self.paid(plan, n_samples), **numbers)
 
 
 SCALES = SearchRelease("scales", "scales")

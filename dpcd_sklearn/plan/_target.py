@@ -21,7 +21,7 @@ from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
 from ..privacy.sums._counts import LOWEST, N_LINEAR
 from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
-from ._scales import SearchRelease, signal_at_most
+from ._scales import N_CELLS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
@@ -43,10 +43,10 @@ _BEYOND = 5.0
 _MOST_ZOOMS, _LEAST_OF_ZOOMS = 4, 60.0
 # Within stated bounds: zooms, choices, the most of ρ, the evidence aimed at, and the least of it.
 _WITHIN = 1, 3, 0.06, 600.0, 75.0
-# With less evidence noisy counts of so many cells find the part of the bounds that holds a target,
+# With less evidence noisy counts of cells find the part of the bounds that holds a target,
 # and its median: the most of μ², and the noise of a count over the number of records, aimed at and
 # at most. With more of it true bounds lost a part, or the budget: R² .37 -> .34 at n μ = 47.
-_N_CELLS, _MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 16, 0.1, 0.06, 0.09
+_MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 0.1, 0.06, 0.09
 # The share of records that may seem to be beside a part; and less, by so many deviations of it,
 # than the second share: of two far values the rarer one may be that of a quarter.
 _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
@@ -81,13 +81,9 @@ class TargetSearch:
     share : float
         Share of ρ.
     eta : float
-        Bounded range of a choice.
+        Bounded range of a choice; without it, cells of stated bounds are counted.
     is_all : bool
         Whether nothing else can be told than a mean.
-    within : bool
-        Whether bounds are stated, and narrower ones are looked for.
-    n_cells : int
-        How many cells of stated bounds are counted; 0 where choices are made.
     """
 
     zooms: int = 0
@@ -97,8 +93,6 @@ class TargetSearch:
     share: float = 0.0
     eta: float = 0.0
     is_all: bool = False
-    within: bool = False
-    n_cells: int = 0
 
 
 NO_TARGET = TargetSearch()
@@ -141,20 +135,16 @@ def _wanted_within(request):
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
     if not (half_width > _LEAST_WIDTH and farthest < _FARTHEST):
         return NO_TARGET
-    able = [of_tail for of_tail in _SHARES_BEYOND if not of_tail[-1]]
+    n_targets, budget = request.n_targets, request.budget
     zooms, of_one, most, aim, least = _WITHIN
-    count = of_one * request.n_targets
-    eta, evidence, spent = _range_of(request, count, most, aim)
+    eta, evidence, spent = _range_of(request, of_one * n_targets, most, aim)
     if evidence >= least and eta >= LEAST_RANGE:
-        tail = _tail(evidence, _BEYOND, able)
-        return TargetSearch(zooms, tail, tail, count, spent, eta, within=True)
-    budget, count = request.budget, request.n_targets
-    moved = count_sensitivity(_N_CELLS, budget.neighboring, count)
+        tail = _tail(evidence, _BEYOND, _SHARES_BEYOND[len(_FAR_TAILS) :])
+        return TargetSearch(zooms, tail, tail, of_one * n_targets, spent, eta)
+    moved = count_sensitivity(N_CELLS, budget.neighboring, n_targets)
     noise = moved / (budget.n * budget.mu * math.sqrt(_MOST_OF_COUNTS))
-    if noise > _MOST_NOISE:
-        return NO_TARGET
     share = _MOST_OF_COUNTS * min(noise / _AIMED_NOISE, 1.0) ** 2
-    return TargetSearch(n_choices=count, share=share, within=True, n_cells=_N_CELLS)
+    return TargetSearch(0, n_choices=n_targets, share=share) if noise <= _MOST_NOISE else NO_TARGET
 
 
 def _range_of(request, count, most, aim):
@@ -193,20 +183,20 @@ def found_target(plan, receipt, place, key):
     """
     request, units = plan.request, TARGET.units(plan, place.n_samples)
     search, middle = request.target_search, None
-    kind = Oracle if search.n_cells else QuantileOracle
+    kind = QuantileOracle if search.eta else Oracle
     oracle = kind(receipt, units, place, key=TARGET.key(key))
-    if search.within:
+    if request.finds_target:
+        lo, hi = find_target(oracle, search, centred=request.centres_target)
+    else:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
         most = min(_WORTH / request.signal, _MOST_OF_STATED)
         stated, n = (center - half_width, center + half_width), request.budget.n
-        if search.n_cells:
-            shares = oracle.release("target", stated, N_LINEAR // search.n_cells).T / n
+        if search.eta:
+            lo, hi, middle = find_target_within(oracle, search, *stated, most)
+        else:
+            shares = oracle.release("target", stated, N_LINEAR // N_CELLS).T / n
             parts = [find_part(own, units.noise_std / n, most) for own in shares]
             lo, hi, middle = stated[0] + 2 * half_width * np.transpose(parts)
-        else:
-            lo, hi, middle = find_target_within(oracle, search, *stated, most)
-    else:
-        lo, hi = find_target(oracle, search, centred=request.centres_target)
     bounds = (float(lo[0]), float(hi[0])) if place.n_targets == 1 else (lo, hi)
     return {"target_bounds": bounds, "medians": middle}
 
@@ -270,9 +260,8 @@ def find_target_within(oracle, search, lo, hi, most):
         "target", [search.tail], prior=np.ones(n_rings), around=(middle, width)
     )
     half_width = _TAILS[search.tail] * np.ldexp(width, ring)
-    narrower = (half_width <= most * stated) & (ring < n_rings - 1)
-    found = np.maximum(middle - half_width, lo), np.minimum(middle + half_width, hi)
-    return np.where(narrower, found[0], lo), np.where(narrower, found[1], hi), middle
+    half_width = np.where(half_width <= most * stated, half_width, hi - lo)
+    return np.maximum(middle - half_width, lo), np.minimum(middle + half_width, hi), middle
 
 
 def find_part(shares, noise, most):
@@ -283,15 +272,14 @@ def find_part(shares, noise, most):
     """
     n_cells = len(shares)
     below = np.append(0.0, np.cumsum(shares + (1 - shares.sum()) / n_cells))
-    for length in range(1, int(most * n_cells) + 1):
+    part = 0, n_cells
+    for length in range(int(most * n_cells), 0, -1):
         beside = 1 - (below[length:] - below[:-length])
         deviation = noise * math.sqrt(length * (1 - length / n_cells))
         first = int(beside.argmin())
         if beside[first] <= min(_MOST_BESIDE, _TOO_LARGE - _DEVIATIONS * deviation):
-            break
-    else:
-        first, length = 0, n_cells
-    ends = np.arange(first, first + length + 1)
+            part = first, first + length
+    ends = np.arange(part[0], part[1] + 1)
     within = np.maximum.accumulate(below[ends])  # a noisy count may be negative
     median = np.interp((within[0] + within[-1]) / 2, within, ends)
     return ends[0] / n_cells, ends[-1] / n_cells, median / n_cells

@@ -169,18 +169,14 @@ class CountUnits(SumUnits):
     def question(self, of="target", edges=_EDGES, n_cells=1):
         """Ask for the records of each class, whatever their weights; of two, of the second.
 
-        Parameters
-        ----------
-        of : {"target", "outside"}, default="target"
-            Records within bounds and outside are two classes.
-        edges : pair of float64 arrays, default=_EDGES
-            As of `Place.counts`: public, or released before. By default targets are classes.
-        n_cells : int, default=1
-            How many linear cells each class has.
+        A class has so many linear cells between `edges`, which are public or released before, as
+        of `Place.counts`. By default targets are numbers of classes; records outside of bounds and
+        within are two classes.
         """
         ones = self.units * np.eye(self.n_classes, dtype=np.int64).repeat(n_cells, axis=1)
         ones = ones[1:] if self.n_classes == 2 else ones
-        name = "records outside of bounds" if of == "outside" else self.what
+        name = self.what if n_cells == 1 else "counts of cells"
+        name = "records outside of bounds" if of == "outside" else name
         return CellSums(name, of, edges, ones[:, np.newaxis])
 
 
