@@ -41,7 +41,7 @@ class Release(metaclass=ABCMeta):
         """
 
     def paid(self, plan, n_samples):
-        """What all units are made of: the event that pays for them, and numbers of records."""
+        """Arguments of all units: the event that pays for them, and numbers of records."""
         n = plan.request.budget.n
         return {"event": plan.part_of(self.name), "n_samples": n_samples, "n_normalizer": n}
 
