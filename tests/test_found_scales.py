@@ -660,9 +660,9 @@ def test_nothing_is_looked_for_within_target_bounds_where_it_is_told_not_to_or_c
         model = DPLinearRegressor(**facts | params)
         return model._plan(n, 2, 1).request.target_search
 
-    assert search().within and search().n_choices == 3 and search().share <= 0.06
+    assert search().eta and search().n_choices == 3 and search().share <= 0.06
     assert search(n=10**6).share < search().share  # no more than evidence asks for
-    assert search(n=200).n_choices == 1 and search(n=300).share < search(n=200).share < 0.101
+    assert not search(n=200).eta and search(n=300).share < search(n=200).share < 0.101
     for params in (
         {"feature_scale": 1.0},
         {"inference": True},

@@ -216,7 +216,7 @@ class SimulatedRecords:
                 continue
             if around is not None:
                 away = steps[1 + np.sign(values).astype(int)]
-                if mechanism.other_scores:  # all on one side but for the fullest cell
+                if mechanism.intervals:  # all on one side but for the fullest cell
                     away = np.array([-0.5, -1.25, -100.0])[1 + np.sign(values).astype(int)]
                     away[int(_FULLEST * self.n) :] = 0.5
                 table = center + away[:, None] * reach
