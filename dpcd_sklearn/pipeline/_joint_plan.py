@@ -348,14 +348,9 @@ def _untold(step, facts):
 
 
 def n_outputs_of(step, X, y, sample_weight=None):
-    """How many outputs the last step has for this target, which is checked as its fit would.
+    """How many outputs the last step has for this target, refused where its fit would refuse it.
 
     That fit comes after the charge; a target that it refuses must be refused before.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the step would.
     """
     if y is None:
         return 1
