@@ -19,11 +19,7 @@ from dpcd_sklearn.preprocessing import (
     _category_encoder,
     _simple_imputer,
 )
-from dpcd_sklearn.privacy.mechanisms import (
-    _cell_sums,
-    _quantiles,
-    _tables,
-)
+from dpcd_sklearn.privacy.mechanisms import _cell_sums, _quantiles, _tables
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BOUNDED = {"feature_bounds": (-2.0, 2.0)}

@@ -33,12 +33,7 @@ from dpcd_sklearn.privacy.accounting import (
     PoissonSampledEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.mechanisms import (
-    _cell_sums,
-    _curvature,
-    _curvature_units,
-    _quantiles,
-)
+from dpcd_sklearn.privacy.mechanisms import _cell_sums, _curvature, _curvature_units, _quantiles
 
 SURE = 1 - 1e-6
 IN_BOUNDS = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-1.0, 1.0)}

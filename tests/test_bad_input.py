@@ -33,11 +33,7 @@ from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.losses import Huber, Tweedie
 from dpcd_sklearn.penalties import Box, L1Ball
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import (
-    DPOneHotEncoder,
-    DPSimpleImputer,
-    DPStandardScaler,
-)
+from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
 from dpcd_sklearn.solvers import GCD, SkGD

@@ -786,3 +786,12 @@ def test_a_search_leaves_the_records_as_they_are():
             given, X[:, 0]
         )
         np.testing.assert_array_equal(given, X)
+
+
+@table("model", [DPLogisticGCD(classes=[0, 1]), RIDGE, make_private_pipeline(RIDGE)])
+def test_a_search_refuses_dates_for_a_target_as_the_model_does(model):
+    search = PrivateSearchCV(model, {}, epsilon=1.0, accountant=PrivacyAccountant(2.0, 1e-3))
+    for one in model, search:
+        with pytest.raises((TypeError, ValueError), match="holds dates|got dtype kind 'M'"):
+            one.fit(np.zeros((60, 2)), np.full(60, np.datetime64("2020-01-01")))
+    assert search.accountant.entries() == []

@@ -62,6 +62,13 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     assert pipeline.fit(X, [label, *labels[1:]]).n_features_in_ == 2
 
 
+def test_a_search_reads_a_masked_target_as_its_model_does():
+    y = np.ma.masked_array([0.5, 1.0], mask=[True, False])
+    target = checked_records(DPRidgeSkGD(), np.zeros((2, 1)), y)[1]
+    assert type(target) is np.ndarray
+    assert target.tolist() == [0.5, 1.0]
+
+
 @table("relation", RELATIONS)
 @table("name", METRICS)
 def test_neighbours_move_the_sums_by_at_most_the_sensitivity_and_nearly_by_it(name, relation):

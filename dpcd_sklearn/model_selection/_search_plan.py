@@ -12,6 +12,7 @@ from sklearn.base import clone, is_regressor
 from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
 from ..pipeline._budget_of_step import last_step
+from ..pipeline._joint_plan import target_of
 from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import gdp_squared
 from ..privacy.accounting._events import FitEvent
@@ -21,8 +22,7 @@ from ..privacy.accounting._tuning import TRIED, missed
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
-from ..utils._cells import read_labels
-from ..utils._input import check_finite_target, read_input, without_duplicates
+from ..utils._input import without_duplicates
 from ..utils._persons import relation_of
 from ..utils._public import check_real
 from ..utils._warnings import warn
@@ -143,17 +143,11 @@ def checked_records(estimator, X, y):
     if issparse(X):
         X = without_duplicates(X)
     X, n_samples = first_rows(X, whole=True)
-    y = read_labels(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = target_of(estimator, y)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
-    if is_regressor(estimator):
-        if y.dtype.kind == "O":
-            y = read_input(np.asarray, y, dtype=np.float64, name="y")
-        if y.dtype.kind not in "biuf":
-            raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
-    check_finite_target(y)
+    if is_regressor(estimator) and y.dtype.kind not in "biuf":
+        raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
     return X, y
 
 

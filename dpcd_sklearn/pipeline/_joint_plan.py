@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
@@ -20,6 +20,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
+from ..utils._cells import read_labels
 from ..utils._compat import check_sample_weight
 from ..utils._input import check_finite_target, read_input, reworded
 from ..utils._public import check_real
@@ -347,14 +348,9 @@ def _untold(step, facts):
 
 
 def n_outputs_of(step, X, y, sample_weight=None):
-    """How many outputs the last step has for this target, which is checked as its fit would.
+    """How many outputs the last step has for this target, refused where its fit would refuse it.
 
     That fit comes after the charge; a target that it refuses must be refused before.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the step would.
     """
     if y is None:
         return 1
@@ -362,14 +358,20 @@ def n_outputs_of(step, X, y, sample_weight=None):
     step = last_step(step)
     if not hasattr(step, "_encode_labels"):
         return 1
-    target = step._labels(y)
-    # what is no number is no number for the fit either; all else is left as it stands
-    if step._target_is_numeric and target.dtype.kind == "O":
-        target = read_input(np.asarray, y, dtype=np.float64, name="y")
+    target = target_of(step, y)
+    weights = check_sample_weight(sample_weight, X)
+    return clone(step)._encode_labels(target, weights)[1]
+
+
+def target_of(estimator, y):
+    """The target as an array, read and refused as the fit of the last step would."""
+    step = last_step(estimator)
+    target = getattr(step, "_labels", read_labels)(y)
+    if is_regressor(step) and target.dtype.kind == "O":
+        target = read_input(np.asarray, y, name="y")  # without a mask; dates stay dates
+        if target.dtype.kind == "O":  # what is no number is no number for the fit either
+            target = read_input(np.asarray, target, dtype=np.float64, name="y")
     if target.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers")
     check_finite_target(target)
-    if target.ndim == 2 and target.shape[1] == 1:
-        target = target[:, 0]
-    weights = check_sample_weight(sample_weight, X)
-    return clone(step)._encode_labels(target, weights)[1]
+    return target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target

@@ -259,8 +259,7 @@ def _after_indicators(step, before, n_features):
     """Each column of categories becomes a one at most; columns without records are zero."""
     norm = math.sqrt(before.n_features) if before.n_features else None
     facts = replace(_within(n_features, 0.0, 1.0), row_norm=norm, fills_bounds=True)
-    without = getattr(step, "_has_no_records", ())  # of an encoder that is fitted
-    if len(without) == n_features:
+    if len(without := getattr(step, "_has_no_records", ())) == n_features:  # it is fitted
         facts.bounds[1][without] = 0.0
     return facts
 
@@ -306,9 +305,8 @@ def _after_selection(step, before, n_features):
 
 
 def _after_means_of_target(step, before, n_features):
-    if step.classes is not None:
-        return _within(n_features, 0.0, 1.0)
-    return _within(n_features, *map(float, step.target_bounds))
+    bounds = step.target_bounds if step.classes is None else (0.0, 1.0)
+    return _within(n_features, *map(float, bounds))
 
 
 def _after_row_norm_clipper(step, before, n_features):
@@ -329,10 +327,6 @@ def _after_polynomials(step, before, n_features):
     if before.bounds is None or max(np.abs(side).max() for side in before.bounds) > 1.0:
         return PublicFacts(n_features)
     return _within(n_features, -1.0, 1.0)
-
-
-def _after_function(step, before, n_features):
-    return before if step.func is None else PublicFacts(n_features)
 
 
 def _after_columns(step, before, n_features):
@@ -373,9 +367,8 @@ def _of_columns(step, columns, before):
 
 
 def _after_stand_in(step, before, n_features):
-    if isinstance(step.without_records, ColumnTransformer):
-        return _after_columns(step.without_records, before, n_features)
-    return facts_after(step.of, before, n_features)
+    of_columns = isinstance(step.without_records, ColumnTransformer)
+    return facts_after(step.without_records if of_columns else step.of, before, n_features)
 
 
 def _after_pipeline(step, before, n_features):
@@ -406,7 +399,7 @@ _RULES = {
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
     PolynomialFeatures: _after_polynomials,
-    FunctionTransformer: _after_function,
+    FunctionTransformer: lambda step, before, n: before if step.func is None else PublicFacts(n),
     FrozenEstimator: lambda step, before, n: facts_after(step.estimator, before, n),
     ColumnTransformer: _after_columns,
     Pipeline: _after_pipeline,
