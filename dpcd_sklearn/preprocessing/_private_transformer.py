@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
@@ -28,6 +29,7 @@ from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..utils._compat import available_if, fit_context
+from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._shown import with_shared_texts
@@ -111,6 +113,12 @@ TEXTS = {
 }
 
 
+# How numbers are read.
+CHECKS = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": True,
+}
 UNIT = (-1.0, 1.0)  # bounds of columns where none are stated
 OF_BUDGET = BUDGET_CONSTRAINTS | {"random_state": ["random_state", ReproducibleNoise]}
 
@@ -188,9 +196,14 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         n_normalizer.
         """
 
-    @abstractmethod
     def _read(self, X, *, reset):
-        """Read X: an array, a sparse matrix or a list of columns; of a fit the first argument."""
+        """Read X, of a fit with `reset`: an array or a sparse matrix, or a list of columns."""
+        if issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"{type(self).__name__} takes no sparse X as its parameters are, since it would "
+                "become dense: pass X.toarray(), or with_centering=False to a scaler"
+            )
+        return read_records(self, X, reset=reset, **CHECKS)
 
     def _read_with_target(self, X, y):
         """Tables that a fit reads, one row a record, and what else it knows of the target."""

@@ -20,10 +20,8 @@ from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, StrOptions
-from ..utils._input import read_records
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
@@ -75,15 +73,6 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
         running = releases.oracle(units, place, "counts").release(*bounds, n_known)
         return _inverted(running, wanted, *bounds), bounds
-
-    def _read(self, X, *, reset):
-        checks = CHECKS if self._takes_sparse else CHECKS | {"accept_sparse": False}
-        if issparse(X) and not self._takes_sparse:
-            raise TypeError(
-                f"X is sparse, but {type(self).__name__} as its parameters are would make it "
-                "dense; pass X.toarray(), or a scaler with with_centering=False"
-            )
-        return read_records(self, X, reset=reset, **checks)
 
 
 def _inverted(running, quantiles, lo, hi):

@@ -23,13 +23,7 @@ from ..utils._input import read_records
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
-
-_OF_NUMBERS = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "ensure_all_finite": "allow-nan",
-}
+from ._private_transformer import CHECKS, OF_BUDGET, PrivateTransformer, after_scales
 
 
 @dataclass(eq=False, repr=False)
@@ -199,7 +193,7 @@ class DPSimpleImputer(PrivateTransformer):
             return columns_of(self, X, reset=reset)[0]
         if self.strategy == "most_frequent":
             raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
-        X = read_records(self, X, reset=reset, **_OF_NUMBERS)
+        X = read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})
         return canonical(X) if issparse(X) else X
 
     def _constants(self):
