@@ -95,7 +95,8 @@ class AuditDisplay(Shown):
         self.line_ = ax.barh(at, powers, color=[colors[row.verdict] for row in rows])
         beside = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": "small"}
         for k, row in enumerate(rows):
-            ax.text(1.02, k, f"{row.verdict}\npower {power_text(row.power)}", **beside)
+            noticed = "" if row.noticed_noise is None else f"\nnoticed {row.noticed_noise:.2f}"
+            ax.text(1.02, k, f"{row.verdict}: {power_text(row.power)}{noticed}", **beside)
         ax.axvline(REQUIRED_POWER, color="k", ls=":")
         ax.set_yticks(at, [f"{row.kind}\n{row.claim}" for row in rows])
         ax.invert_yaxis()
