@@ -103,10 +103,7 @@ class SquareUnits(GeometryUnits):
         return self._sums_grid(noise_multiplier, sensitivity, 2, target)
 
     def _sums_grid(self, noise_multiplier, sensitivity, degree, target):
-        """The grid of sums of a degree in rows, each of `target` units at most.
-
-        `sensitivity` is that of rows within a norm of 1.
-        """
+        """The grid of sums of this degree in rows; the sensitivity is that of rows within 1."""
         of_unit = noise_multiplier * sensitivity
         if not 2.0**-60 < of_unit < 2.0**40:
             raise ValueError(_out_of_range(noise_multiplier))
