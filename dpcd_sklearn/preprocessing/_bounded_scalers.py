@@ -103,6 +103,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -262,11 +263,7 @@ class BoundsScaler(BoundedMap):
             "lo <= 0 <= hi, or symmetric bounds (lo == -hi)"
         )
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
-        return tags
-
+    @property
     def _takes_sparse(self):
         if isinstance(self.bounds, dict):  # sparse matrices have no column names
             return False

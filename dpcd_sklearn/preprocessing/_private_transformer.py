@@ -20,7 +20,7 @@ from ..plan._scale_choices import (
     n_choices,
     zooms_of,
 )
-from ..privacy.accounting._calibration import choices_event, joint_fit_event
+from ..privacy.accounting._calibration import choices_event, gaussian_fit_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
@@ -28,6 +28,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
+from ..privacy.mechanisms._units import Units
 from ..utils._compat import available_if, fit_context
 from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
@@ -150,7 +151,7 @@ class Releases(NamedTuple):
         return kind(self.receipt, units, place, key=key)
 
     def quartile_bounds(self, units, place, n_columns, name, width=None):
-        """The bounds of each column that `after_scales` pays for."""
+        """The bounds of each column that `_event_within_bounds` pays for."""
         oracle = self.oracle(units, place, name, QuantileOracle)
         evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
         center, half_width = find_scales(
@@ -285,6 +286,30 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             return None
         return check_bounds(stated, self.n_features_in_, columns=names)
 
+    # ---- one Gaussian release within bounds, which quartiles give where none are stated ----
+
+    def _event_within_bounds(self, budget, n_features, share):
+        """The event of the release, and of the choices before it, which have this share of ρ."""
+        release = gaussian_fit_event(budget, 1)
+        if self.feature_bounds is not None or not budget.private:
+            return release
+        rho = share * budget.rho
+        how = n_features, "quartiles"
+        zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
+        count = n_choices(*how, zooms, twice=True)
+        eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
+        choices = choices_event(eta, count, budget.neighboring)
+        return joined(joint_fit_event(budget, choices, release))
+
+    def _units_within_bounds(self, kind, parts, n_features, sizes):
+        """Units of the choices, if there are any, and of the release, which are of this kind."""
+        *scales, release = parts
+        if Units(release).noiseless:
+            return [Units(release)]
+        return [*map(QuantileUnits, scales), kind(release, n_columns=n_features, **sizes)]
+
+    # ---- fitting ----
+
     def _planned(self, n_samples, n_features):
         """The plan of a fit; whatever can't be carried out is refused here."""
         self._check_budget()
@@ -395,27 +420,6 @@ def _n_rows(table):
 def _rows_of(table, rows):
     """Some rows of an array, or of a list of columns."""
     return [column[rows] for column in table] if isinstance(table, list) else table[rows]
-
-
-def after_scales(budget, n_features, share, main):
-    """An event of choices that find quartiles, with a share of ρ, and of a release behind them.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all together.
-    n_features : int
-    share : float
-    main : FitEvent
-        It takes the budget by itself; it gets more noise.
-    """
-    rho = share * budget.rho
-    how = n_features, "quartiles"
-    zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
-    count = n_choices(*how, zooms, twice=True)
-    eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
-    choices = choices_event(eta, count, budget.neighboring)
-    return joined(joint_fit_event(budget, choices, main))
 
 
 def refuse_more_than(n_public, of="columns", **stated):

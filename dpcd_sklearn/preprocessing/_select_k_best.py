@@ -16,7 +16,7 @@ from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._columns import read_target, stated_bounds, stated_classes
+from ._columns import read_target, stated_target
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 
@@ -107,8 +107,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
-        if stated_classes(self) is None:
-            stated_bounds(self)
+        stated_target(self)
 
     def _event(self, n_features, budget):
         mean = share_event(budget, 0.05, 1)  # of μ²
