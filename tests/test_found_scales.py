@@ -546,18 +546,22 @@ def seen_and_width(X, evidence, how, zooms):
     return seen / np.ptp(ends, axis=0), 2 * half_width / np.ptp(ends, axis=0)
 
 
-@table("how, zooms, evidence", [("tails", 1, 150), ("tails", 5, 300), ("quartiles", 0, 60)])
-def test_bounds_hold_both_values_of_columns_that_have_two(how, zooms, evidence):
+WAYS = {37: ("quartiles", 0), 60: ("quartiles", 0), 150: ("tails", 1), 300: ("tails", 5)}
+
+
+@table("evidence", WAYS)
+def test_bounds_hold_both_values_of_columns_that_have_two(evidence):
     """Bounds of a part of the gap between them make a coefficient so many times too large."""
     rng = np.random.default_rng(0)
     share = np.tile(np.linspace(0.01, 0.99, 99), 10)
     X = (rng.random((4000, len(share))) < share).astype(float)
+    how, zooms = WAYS[evidence]
     seen, width = seen_and_width(X, float(evidence), how, zooms)
-    assert (seen < 0.2).mean() <= (0 if how == "tails" else 0.01) and (width > 8).mean() < 0.05
+    assert (seen > 0.2).all() and (width > 8).mean() < 0.06
     # nor are amounts of which half are zero cut to a thousandth, where evidence tells of the others
     X = np.where(rng.random((4000, 200)) < 0.52, 0.0, 1e3 * np.exp(rng.normal(size=(4000, 200))))
     seen, _ = seen_and_width(X, float(evidence), how, zooms)
-    assert (seen < 0.003).mean() <= (0 if how == "tails" else 0.05)
+    assert (seen < 0.003).mean() <= {37: 0.4, 60: 0.05}.get(evidence, 0)
 
 
 # --- far from zero, and in other units ------------------------------------------------------------
