@@ -181,8 +181,6 @@ def test_counts_have_a_stream_of_noise_of_their_own():
 
     def start(key):
         receipt = charge(None, units.event)
-        target = FEW.astype(float)
-        place = LocalPlace(X, target)
         return found_intercepts(plan, receipt, place, None, key)[0]
 
     ((same_stream,),) = Oracle(charge(None, units.event), units, place, key=key).release()

@@ -244,6 +244,8 @@ def test_units_of_other_outputs_than_the_records_have_are_refused():
     place = LocalPlace(np.ones((9, 1)), np.zeros(9))
     with pytest.raises(ValueError, match="of 3 columns, not 2"):
         RecordOracle(Receipt(units.event, None), units, place, loss=MultinomialLoss())
+    with pytest.raises(ValueError, match="of 3 columns, not 2"):
+        CountUnits(of(G(1.0)), n_classes=2, n_columns=3, **SIZES).question(edges=np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("loss", [SquaredLoss(), LogisticLoss()])

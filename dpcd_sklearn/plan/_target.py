@@ -47,8 +47,8 @@ _WITHIN = 1, 3, 0.06, 600.0, 75.0
 # and its median: the most of μ², and the noise of a count over the number of records, aimed at and
 # at most. With more of it true bounds lost a part, or the budget: R² .37 -> .34 at n μ = 47.
 _MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 0.1, 0.06, 0.09
-# The share of records that may seem to be beside a part; and less, by so many deviations of it,
-# than the second share: of two far values the rarer one may be that of a quarter.
+# A part is taken if no more than the first share of records seems to lie beside it, and that is so
+# many deviations of its noise below the second share: a quarter may have the rarer of two values.
 _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
@@ -144,7 +144,7 @@ def _wanted_within(request):
     moved = count_sensitivity(N_CELLS, budget.neighboring, n_targets)
     noise = moved / (budget.n * budget.mu * math.sqrt(_MOST_OF_COUNTS))
     share = _MOST_OF_COUNTS * min(noise / _AIMED_NOISE, 1.0) ** 2
-    return TargetSearch(0, n_choices=n_targets, share=share) if noise <= _MOST_NOISE else NO_TARGET
+    return TargetSearch(n_choices=n_targets, share=share) if noise <= _MOST_NOISE else NO_TARGET
 
 
 def _range_of(request, count, most, aim):

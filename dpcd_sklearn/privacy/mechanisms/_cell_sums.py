@@ -162,7 +162,7 @@ class CountUnits(SumUnits):
     def __init__(self, event, *, n_classes, n_samples, n_normalizer, n_columns=1):
         if not 2 <= n_classes <= N_LINEAR:
             raise ValueError(f"counts are of 2 to {N_LINEAR} classes, got {n_classes}")
-        self.n_classes = n_classes
+        self.n_classes, self.n_columns = n_classes, n_columns
         sensitivity = count_sensitivity(n_classes, event.neighboring, n_columns)
         super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
 
@@ -173,6 +173,8 @@ class CountUnits(SumUnits):
         of `Place.counts`. By default targets are numbers of classes; records outside of bounds and
         within are two classes.
         """
+        if of != "outside" and len(edges[0]) != self.n_columns:  # sensitivity is that of so many
+            raise ValueError(f"counts are of {self.n_columns} columns, not {len(edges[0])}")
         ones = self.units * np.eye(self.n_classes, dtype=np.int64).repeat(n_cells, axis=1)
         ones = ones[1:] if self.n_classes == 2 else ones
         name = self.what if n_cells == 1 else "counts of cells"
