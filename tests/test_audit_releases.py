@@ -136,6 +136,7 @@ SCALES, TAILS, GRADIENTS = "choices of scales", "choices of tails", "Newton grad
 # kind of release, model, flaw: at least one of each kind
 FAST = [
     (SCALES, DPStandardScaler(epsilon=2.0), "a quarter of the Gumbel scale"),
+    (TAILS, DPRidgeSkGD(epsilon=2.0), "half the Gumbel scale"),
     ("counts of classes", DPLinearClassifier(**SMALL), "a quarter of the noise of counts"),
     (GRADIENTS, DPLinearRegressor(**NEWTON_IN_BOUNDS), "half the noise of Newton gradients"),
     ("curvature", DPLinearRegressor(**NEWTON_IN_BOUNDS), "a dropped root of two"),
@@ -173,6 +174,7 @@ def test_a_flaw_in_a_kind_of_release_is_caught(kind, model, flaw, monkeypatch):
 def test_the_same_releases_without_a_flaw_are_not_contradicted():
     for kinds, model in (  # scales are in test_audit_of_transformers.py
         ({"counts of classes"}, DPLinearClassifier(**SMALL)),
+        ({TAILS}, DPRidgeSkGD(epsilon=2.0)),
         ({GRADIENTS, "curvature", "mean row"}, DPLinearRegressor(**NEWTON_IN_BOUNDS)),
     ):
         rows, unpaid = rows_of(model, kinds, confidence=SURE)
@@ -192,10 +194,8 @@ NEWTONS = {
     "newton": DPLinearRegressor(solver="newton"),
     "newton, three classes": DPLinearClassifier(solver="newton", classes=[0, 1, 2]),
 }
-OTHERS = {
-    solver: DPLinearRegressor(solver=solver) for solver in ("cd", "gcd", "skgd", "sgd", "svrg")
-}
-OTHERS["compgd"] = DPLinearRegressor(solver="compgd")
+STEPS = ("cd", "gcd", "skgd", "sgd", "svrg", "compgd")
+OTHERS = {solver: DPLinearRegressor(solver=solver) for solver in STEPS}
 OTHERS["frank-wolfe"] = DPLinearRegressor(
     solver="frank-wolfe", constraint="l1_ball", penalty=None, fit_intercept=False
 )

@@ -185,7 +185,7 @@ def test_counts_have_a_stream_of_noise_of_their_own():
         place = LocalPlace(X, target)
         return found_intercepts(plan, receipt, place, None, key)[0]
 
-    (same_stream,) = Oracle(charge(None, units.event), units, place, key=key).release()
+    ((same_stream,),) = Oracle(charge(None, units.event), units, place, key=key).release()
     assert start(key) == start(key) != start(None)
     assert start(key) != math.log(same_stream / (N - same_stream))
 

@@ -155,16 +155,17 @@ class Labels(OfColumns):
 
     sensitivity, reach = (_cell_sums, "count_sensitivity"), 0.99
 
-    def __init__(self, n_classes):
+    def __init__(self, n_classes, n_columns=1):
         self.n_classes, self.others, self.records = n_classes, [0, 1, 1, 0], range(n_classes)
+        self.ones = np.ones(n_columns)
 
     def oracle(self, rows, receipt, **sizes):
-        units = CountUnits(receipt.event, n_classes=self.n_classes, **sizes)
-        place = LocalPlace(np.zeros((len(rows), 1)), np.array(rows, dtype=float))
-        return Oracle(receipt, units, place)
+        numbers = {"n_classes": self.n_classes, "n_columns": len(self.ones)} | sizes
+        units = CountUnits(receipt.event, **numbers)
+        return Oracle(receipt, units, LocalPlace(np.outer(rows, [0.0]), np.outer(rows, self.ones)))
 
     def release(self, oracle):
-        oracle.release()
+        oracle.release("target", (-0.5 * self.ones, 255.5 * self.ones))
 
 
 class Outside(Labels):
@@ -178,7 +179,7 @@ class Outside(Labels):
         return Oracle(receipt, units, LocalPlace(np.array(rows)[:, None]))
 
     def release(self, oracle):
-        oracle.release((np.full(1, -0.5), np.full(1, 0.5)))
+        oracle.release("outside", (np.full(1, -0.5), np.full(1, 0.5)))
 
 
 class Score(OfColumns):
@@ -322,6 +323,7 @@ SUMS = {
     "counts of two classes": Labels(2),
     "counts of labels": Labels(3),
     "records outside": Outside(),
+    "counts of three labels each": Labels(3, n_columns=3),
     "score of right answers": Score("right", [[1], [0]], [[0], [1]]),
     "score by cells": Score("cells", np.eye(4, dtype=int).tolist(), np.eye(4, dtype=int).tolist()),
     "score of numbers": Score("bounded", [[0, 0]], [[LEVELS] * 2, [-LEVELS] * 2]),

@@ -284,7 +284,7 @@ def test_to_sklearn_has_nothing_to_clip_where_nothing_is():
 def test_to_sklearn_keeps_the_names_of_columns(model, clip):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(wild(), columns=list("abcd"))
-    stated = {"feature_bounds": (LO, HI)}
+    stated = {"feature_bounds": (LO, HI), "feature_scale": 1.0}  # no bounds are looked for
     stated |= {"target_bounds": (-1e3, 1e3)} if isinstance(model, DPLassoCD) else {}
     model = type(model)(**model.get_params(deep=False) | stated)
     plain = model.fit(frame, np.arange(len(frame)) % 2).to_sklearn(clip=clip)

@@ -19,7 +19,6 @@ from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileChoices,
     doubling_counts,
     interval_scores,
-    part_scores,
     quantile_scores,
     score_sensitivity,
 )
@@ -186,8 +185,6 @@ SCORES = {
     "octaves": functools.partial(quantile_scores, zeros="apart"),
     "octaves of others": functools.partial(quantile_scores, zeros="left out"),
     "intervals": lambda counts, quantile: interval_scores(around_centre(counts), quantile),
-    # of a small share so few records can be missing that its sensitivity is not reached
-    "parts": lambda counts, q: part_scores(around_centre(counts), max(q, 1 - q)),
 }
 
 
@@ -304,15 +301,6 @@ def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
     sensitivity = score_sensitivity(quantile, neighboring)
     law = special.softmax(interval_scores(counts, quantile)[0] * eta / (2 * sensitivity))
     found = stats.chisquare(np.bincount(chosen, minlength=128), 20_000 * law)
-    assert found.pvalue > 1e-9
-    within = {"edges": (-1, 1), "intervals": True}
-    chosen = choices(counts[0], quantile, eta, neighboring, 20_000, cells=within)
-    missing = [
-        max(0, quantile.numerator * 17 - quantile.denominator * counts[0, first:end].sum())
-        for first, end in _quantiles.PARTS
-    ]
-    law = special.softmax(-np.array(missing) * eta / (2 * sensitivity))
-    found = stats.chisquare(np.bincount(chosen, minlength=len(law)), 20_000 * law)
     assert found.pvalue > 1e-9
 
 

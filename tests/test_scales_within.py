@@ -8,7 +8,7 @@ from sklearn.preprocessing import normalize
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan import _scale_choices, _scales
+from dpcd_sklearn.plan import _scale_choices, _scales, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
 from dpcd_sklearn.plan._geometry import public_geometry
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
@@ -228,6 +228,17 @@ def test_slopes_of_few_ones_are_told_from_little_evidence():
     models = [model.fit(X, y) for model in seeded(DPRidgeSkGD, facts, 9)]
     assert np.median([model.score(X, y) for model in models]) > 0.35
     assert np.median([np.abs(model.coef_ - 0.5).max() for model in models]) < 0.35
+
+
+@pytest.mark.parametrize("loose", [1.0, 4.0, 8.0, 16.0])
+def test_noisy_counts_find_the_part_that_holds_a_target_and_keep_what_is_filled(loose):
+    rng, noise, found = np.random.default_rng(0), _target._MOST_NOISE, []
+    for rarer in (0.35, 0.5) * 300:
+        y = np.where(rng.random(300) < rarer, 1.0, -1.0) + rng.uniform(-1, 1) * (loose - 1)
+        shares = np.histogram(y, 16, (-loose, loose))[0] / len(y) + noise * rng.normal(size=16)
+        first, end, median = loose * (2 * np.array(_target.find_part(shares, noise, 0.3)) - 1)
+        found.append((np.ptp(y.clip(first, end)) > 1.5 and first <= median <= end, end - first))
+    assert np.mean(found, axis=0)[0] > 0.97 and (loose < 8 or np.median(found, axis=0)[1] < loose)
 
 
 @pytest.mark.parametrize("n", [400, 2500])

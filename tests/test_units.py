@@ -53,9 +53,9 @@ SIZES = {"n_samples": 9, "n_normalizer": 9}
 MANY = [{"n_samples": 2**28 + 1}, {"n_samples": 2**29, "n_normalizer": 2**26}]
 NORMALIZERS = [{"n_normalizer": n} for n in (0, -1, math.nan, math.inf)]
 SMOOTHNESS = [
-    {"smoothness": np.array([1.0, value])} for value in (0.0, -1.0, 1e-21, 1e21, math.nan, math.inf)
+    {"smoothness": np.array([1.0, value])} for value in (0.0, -1.0, 1e-61, 1e61, math.nan, math.inf)
 ]
-CLIPS = [{"clip": value} for value in (0.0, -1.0, math.nan, math.inf, 1e-31, 1e31)]
+CLIPS = [{"clip": value} for value in (0.0, -1.0, math.nan, math.inf, 1e-41, 1e41)]
 NORMS = [{"row_norm": value} for value in (0.0, -1.0, math.nan, math.inf, 1e15, 0.99)]
 OUTPUTS = [{"n_outputs": n} for n in (0, -1)]
 # that mean no noise, no end, or no release that an oracle of gradients knows

@@ -67,7 +67,7 @@ def _words_of(entry, plan):
     if isinstance(mechanism, QuantileChoices):
         if question.around is None or question.of == "row_norm":
             return "choices of scales", "octaves" if question.edges is None else "linear"
-        if mechanism.other_scores:
+        if mechanism.intervals:
             return "choices of scales", "intervals"
         prior = mechanism.prior  # it favours one side, if any
         is_even = prior is None or prior[0] == prior[1]

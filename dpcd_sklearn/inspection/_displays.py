@@ -93,14 +93,15 @@ class AuditDisplay(Shown):
         colors = {"passed": "C0", "inconclusive": "C7", "contradiction": "C3"}
         at = np.arange(len(rows))
         self.line_ = ax.barh(at, powers, color=[colors[row.verdict] for row in rows])
+        beside = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": "small"}
         for k, row in enumerate(rows):
-            noticed = "" if row.noticed_noise is None else f", noticed {row.noticed_noise:.2f}"
-            ax.text(0.02, k, f"{row.verdict}: {power_text(row.power)}{noticed}", va="center")
-        ax.axvline(REQUIRED_POWER, color="k", ls=":", label=f"required, {REQUIRED_POWER}")
+            noticed = "" if row.noticed_noise is None else f"\nnoticed {row.noticed_noise:.2f}"
+            ax.text(1.02, k, f"{row.verdict}: {power_text(row.power)}{noticed}", **beside)
+        ax.axvline(REQUIRED_POWER, color="k", ls=":")
         ax.set_yticks(at, [f"{row.kind}\n{row.claim}" for row in rows])
         ax.invert_yaxis()
-        ax.set(xlim=(0, 1), xlabel="power against half the noise", title=self._title())
-        ax.legend(loc="lower right", fontsize="small")
+        ax.set(xlim=(0, 1), xlabel=f"power against half the noise; {REQUIRED_POWER} is required")
+        ax.set_title(self._title(), fontsize="medium")
         return self
 
     def _title(self):
@@ -183,10 +184,7 @@ class BudgetDisplay(Shown):
         entries, (epsilon, delta) = self.report.entries, self.budget
         spent = np.minimum(self.report.epsilons, epsilon)  # a release without noise is infinite
         at = [e.time for e in entries] if by == "time" else np.arange(1, len(entries) + 1)
-        start = ([], []) if by == "time" else ([0], [0.0])
-        (self.line_,) = ax.step(
-            [*start[0], *at], [*start[1], *spent], where="post", color="0.6", lw=1, zorder=1
-        )
+        (self.line_,) = ax.step(at, spent, where="post", color="0.6", lw=1, zorder=1)
         for k, name in enumerate(dict.fromkeys(entry.estimator for entry in entries)):
             chosen = [i for i, entry in enumerate(entries) if entry.estimator == name]
             ax.scatter(
@@ -323,7 +321,7 @@ class EpsilonDisplay(Shown):
         )
         ax.set(xscale="log", xlabel=r"$\epsilon$", ylabel=self.name)
         bottom = max(low.min(), -1.0)  # a fit that failed must not squeeze the others
-        top = max(high.max(), self.plain_score if self.plain_score is not None else high.max())
+        top = max(high.max(), -np.inf if self.plain_score is None else self.plain_score)
         ax.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import issparse
 from scipy.special import ndtr
 from sklearn.base import clone
 
@@ -25,6 +24,7 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import SelectionEvent
 from ..testing._tape import key_of
 from ..testing._tape import unpaid as unpaid_releases
+from ..testing._visible import fingerprint
 from ..utils._persons import relation_of
 from ..utils._warnings import silence
 from ._audit_tape import AuditTape, EnoughError, kinds_of
@@ -164,25 +164,15 @@ def _unpaid(runs, made_up, generator):
         pair += made_up.pair("all features", plan, count, generator)
     for data in pair:
         _, other = runs.follow((), data)
-        found += [name for name in _kept(fitted) if not _same(fitted, other, name)]
+        names = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
+        one, two = (
+            [fingerprint(getattr(model, name, None)) for name in names] for model in (fitted, other)
+        )
+        found += [name for name, a, b in zip(names, one, two, strict=True) if a != b]
     epsilon, delta = fitted.privacy_spent_
     if epsilon_of(fitted.privacy_event_, delta) > epsilon * (1 + 1e-6):
         found.append("privacy_spent_")
     return tuple(dict.fromkeys(found))
-
-
-def _kept(fitted):
-    return [name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")]
-
-
-def _same(fitted, other, name):
-    one, two = getattr(fitted, name), getattr(other, name, None)
-    if issparse(one):
-        one, two = one.toarray(), two.toarray() if issparse(two) else two
-    try:
-        return bool(np.array_equal(np.asarray(one), np.asarray(two), equal_nan=True))
-    except (TypeError, ValueError):  # of other things than numbers
-        return repr(one) == repr(two)
 
 
 # ---- one kind of release ------------------------------------------------------------------------

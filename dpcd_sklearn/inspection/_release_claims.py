@@ -70,6 +70,9 @@ def _is_one_named(answer):
 # At this μ a guess errs once in ten times: often enough to count errors, while half of the noise
 # leaves one of a hundred.
 _BEST_MU = 2.5
+# Between cells that are all alike beforehand. The one in the middle says nothing of either side and
+# is picked in ten draws once, with half of the noise too; a larger error of the claim has room.
+_BEST_MU_OF_DOUBLINGS = 1.5
 # Calls that a run draws, of those of one kind: further ones take time, and tell what these do.
 _MOST_CALLS = {"coordinates of gradients": 48, "greedy choices": 24, "Newton gradients": 64}
 _MOST_OF_OTHERS = 12
@@ -102,6 +105,7 @@ def game_of(kind, paid, n_samples, steps=()):
     a quarter of the coordinates leave little room beside them.
     """
     most = _MOST_CALLS.get(kind.words, _MOST_OF_OTHERS)
+    best = _BEST_MU_OF_DOUBLINGS if kind.cells == "doublings" else _BEST_MU
     useful = np.arange(len(paid))
     if len(steps):
         useful = np.flatnonzero(np.any(steps, axis=1))
@@ -111,11 +115,11 @@ def game_of(kind, paid, n_samples, steps=()):
         calls = useful[np.unique(few)]
         size = sum(paid[at] for at in calls)
         mu = _mu_of_one(kind, size)
-        group = max(1, min(round(_BEST_MU / mu), n_samples // 4))
-        if group * mu > 0.8 * _BEST_MU or len(calls) == len(useful):
+        group = max(1, min(round(best / mu), n_samples // 4))
+        if group * mu > 0.8 * best or len(calls) == len(useful):
             break
         most *= 2
-    while group * mu > 1.5 * _BEST_MU and len(calls) > 1:  # one record tells too much already
+    while group * mu > 1.5 * best and len(calls) > 1:  # one record tells too much already
         calls = calls[::2]
         size = sum(paid[at] for at in calls)
         mu = _mu_of_one(kind, size)

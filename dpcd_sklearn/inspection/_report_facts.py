@@ -6,10 +6,9 @@ entries of a ledger, and nothing else: a report may be published as the model ma
 
 import math
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
@@ -17,14 +16,14 @@ from ..linear_model._inference import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
-from ..privacy.ledger._ledger_report import signed_by
+from ..privacy.ledger._ledger_entries import package_version
+from ..privacy.ledger._ledger_report import rows_of
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
 from ._model_displays import coefficients_of, names_of
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 MOST_COEFFICIENTS = 30
-_PACKAGES = ("dpcd_sklearn", "numpy", "scipy", "scikit-learn")
 NOT_PROTECTED = (
     "the number of records (under replace-one neighbours), the shape and dtype of the table, and "
     "the names of its columns",
@@ -36,13 +35,7 @@ NOT_PROTECTED = (
 
 
 def facts_of(subject, vouched_by, date):
-    """All that a report says, as a dict of plain values.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `subject` is no ledger, nor a fitted private estimator, or `vouched_by` no text.
-    """
+    """All that a report says, as a dict of plain values."""
     if vouched_by is not None and not isinstance(vouched_by, str):
         raise TypeError(f"vouched_by must be a text or None, got {vouched_by!r}")
     if isinstance(subject, PrivacyAccountant):
@@ -50,24 +43,40 @@ def facts_of(subject, vouched_by, date):
     else:
         facts = _facts_of_estimator(subject, vouched_by)
     k = facts["guarantee"]["max_contributions"]
-    beyond = "a person with several rows: the unit is one row"
-    if k is None:
-        beyond = "a person who comes under two ids"
-    elif k > 1:
-        beyond = f"a person with more rows than {k:,}, which is a promise about the table"
-    versions = {name: _version(name) for name in _PACKAGES} | {"Python": platform.python_version()}
-    return facts | {
-        "not_protected": [beyond, *NOT_PROTECTED],
+    beyond = {1: "several rows: the unit is one row", None: "two ids"}
+    beyond = beyond.get(k, f"more rows than {k}, which is a promise about the table")
+    versions = {"dpcd_sklearn": package_version(), "Python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    facts |= {
+        "not_protected": [f"a person with {beyond}", *NOT_PROTECTED],
         "date": date,
         "versions": versions,
     }
+    return plain(facts)
 
 
-def _version(name):
-    try:
-        return version(name)
-    except PackageNotFoundError:  # a source tree that was never installed
-        return "unknown"
+def _guarantee(epsilon, delta, stated, n_public, flaws):
+    """The guarantee of an event or a ledger, with its neighbouring data sets in words."""
+    relation, k = stated.neighboring, stated.max_contributions
+    unit = "one row of the table: its features, its target and its weight"
+    neighbours = "data sets of the same size that differ in one row"
+    if relation == "add_remove":
+        neighbours = "data sets of which one has a row more than the other"
+    if k != 1:
+        most = "in any number" if k is None else f"at most {k:,}"
+        unit = f"all rows of one person, {most}: their features, targets and weights"
+        how = {"replace_one": "replaced by others", "add_remove": "added or removed"}[relation]
+        neighbours = f"data sets that differ in the rows of one person, {most}, {how}"
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighboring": relation,
+        "max_contributions": k,
+        "neighbours": neighbours,
+        "unit": unit,
+        "n_public": n_public,
+        "flaws": flaws,
+    }
 
 
 # ---- a ledger -----------------------------------------------------------------------------------
@@ -75,49 +84,21 @@ def _version(name):
 
 def _facts_of_ledger(accountant):
     report = accountant.report()
-    entries = [
-        {
-            "id": entry.id,
-            "time": entry.time.isoformat(timespec="seconds"),
-            "by": signed_by(entry),
-            "note": entry.note or "",
-            "estimator": entry.estimator,
-            "event": entry.event,
-            "n_samples": entry.n_samples,
-            "n_features": entry.n_features,
-            "epsilon_so_far": plain(epsilon),
-            "private": entry.private,
-        }
-        for entry, epsilon in zip(report.entries, report.epsilons, strict=True)
-    ]
-    flaws = [f"entry {e['id']} protects nobody" for e in entries if not e["private"]]
+    flaws = [f"entry {entry.id} protects nobody" for entry in report.entries if not entry.private]
     if accountant.testing:
         flaws.append("the ledger was made for tests (testing=True)")
+    budget = accountant.epsilon, accountant.delta
     return {
         "kind": "ledger",
         "name": "PrivacyAccountant",
-        "guarantee": {
-            "epsilon": accountant.epsilon,
-            "delta": accountant.delta,
-            **_neighbours_of(accountant),
-            "n_public": accountant.n_public,
-            "flaws": flaws,
+        "guarantee": _guarantee(*budget, accountant, accountant.n_public, flaws),
+        "about": {
+            "spent so far, as ε at the same δ": report.spent.epsilon,
+            "largest ε of one more Gaussian fit": report.remaining,
+            "last hash of the ledger": report.entries[-1].hash if report.entries else "no entry",
         },
-        "spent": plain(report.spent.epsilon),
-        "remaining": plain(report.remaining),
-        "entries": entries,
-        "ledger_hash": report.entries[-1].hash if report.entries else None,
+        "releases": list(rows_of(report)),
     }
-
-
-def _neighbours_of(stated):
-    """The relation of an event or a ledger, and the unit that it protects."""
-    k = stated.max_contributions
-    unit = "one row of the table: its features, its target and its weight"
-    if k != 1:
-        most = "in any number" if k is None else f"at most {k:,}"
-        unit = f"all rows of one person, {most}: their features, targets and weights"
-    return {"neighboring": stated.neighboring, "max_contributions": k, "unit": unit}
 
 
 # ---- a model, a pipeline, a search --------------------------------------------------------------
@@ -133,39 +114,40 @@ def _facts_of_estimator(estimator, vouched_by):
     ]
     private = math.isfinite(spent.epsilon)
     curve = [(delta, epsilon_of(event, delta)) for delta in DELTAS] if private else []
-    facts = {
-        "kind": "pipeline" if hasattr(owner, "steps") else "model",
+    kind = "pipeline" if hasattr(owner, "steps") else "model"
+    kind = "search" if hasattr(owner, "best_params_") else kind
+    n_public, flaws = getattr(owner, "n_public", None), _flaws(owner, model, private, leaks)
+    return {
+        "kind": kind,
         "name": type(owner).__name__,
-        "model": type(model).__name__,
-        "solver": getattr(model, "solver_", None),
-        "n_samples": getattr(model, "_n_records", None),
-        "n_features": getattr(model, "n_features_in_", None),
-        "n_unused": int(np.sum(fixed_features(model))),
-        "guarantee": {
-            "epsilon": plain(spent.epsilon),
-            "delta": plain(spent.delta),
-            **_neighbours_of(event),
-            "n_public": getattr(owner, "n_public", None),
-            "flaws": _flaws(owner, model, private, leaks),
-        },
-        "releases": [str(release) for release in event.releases],
+        "guarantee": _guarantee(*spent, event, n_public, flaws),
+        "about": _about(owner, model),
+        "releases": list(map(str, event.releases)),
         # at the least δ no ε can be proved of some searches
-        "curve": [[delta, plain(epsilon)] for delta, epsilon in curve if math.isfinite(epsilon)],
+        "curve": [[delta, epsilon] for delta, epsilon in curve if math.isfinite(epsilon)],
         "bounds": _bounds(estimator, owner, model, vouched_by),
         "coefficients": _coefficient_table(owner, model),
         "leaks": leaks,
-        "accountant": getattr(owner, "accountant", None) is not None,
     }
+
+
+def _about(owner, model):
+    """Facts about a fit that need no words but their names."""
+    n_unused = int(np.sum(fixed_features(model)))
+    unused = f", and {n_unused:,} that are the same for every record" if n_unused else ""
+    about = {
+        "model": type(model).__name__,
+        "solver": getattr(model, "solver_", None),
+        "records": getattr(model, "_n_records", None),
+        "columns that reach the model": f"{model.n_features_in_ - n_unused:,}{unused}",
+        "charged to a ledger": "no" if getattr(owner, "accountant", None) is None else "yes",
+    }
+    about |= {f"share of {name}": share for name, share in getattr(owner, "shares_", {}).items()}
     if hasattr(owner, "best_params_"):
-        search = {
-            "best_params": owner.best_params_,
-            "best_score": owner.best_score_,
-            "epsilon_of_a_run": owner.run_epsilon_,
-        }
-        facts |= {"kind": "search", "search": plain(search)}
-    if hasattr(owner, "shares_"):
-        facts["shares"] = plain(owner.shares_)
-    return facts
+        about |= {f"best {name}": value for name, value in owner.best_params_.items()}
+        about |= {"best score, with noise": owner.best_score_}
+        about |= {"ε of a single run": owner.run_epsilon_}
+    return {name: value for name, value in about.items() if value is not None}
 
 
 def _private_part(estimator):
@@ -197,22 +179,23 @@ def _flaws(owner, model, private, leaks):
 
 def _bounds(estimator, owner, model, vouched_by):
     """Bounds that clip records, where they come from, and who says that they are public."""
-    of_steps = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
+    ranges = {k: v for facts in getattr(owner, "told_", {}).values() for k, v in facts.items()}
     rows = [row for path, part in _parts(estimator) for row in _bounds_of_step(path, part)]
     for name in ("feature_bounds", "row_norm_bound", "target_bounds", "feature_scale", "classes"):
         value, stated = (getattr(model, each, None) for each in (name + "_", name))
+        stated = None if isinstance(stated, str) else stated  # "private" asks for one that is found
         if value is None and stated is None:
             continue
-        source = "stated"
-        if name in of_steps:
-            source = "the range of an earlier step"
-            if _is_narrower(value, of_steps[name], model):
-                source = f"found within {source}, as part of ε"
-        elif stated is None:
+        source, within = "stated", "stated bounds"
+        if name in ranges:
+            source = within = "the range of an earlier step"
+        outer = ranges.get(name, stated)
+        if outer is None:
             source = "read from y, and published" if name == "classes" else "found, as part of ε"
-        elif stated == "private" or _is_narrower(value, stated, model):
-            source = "found within stated bounds, as part of ε"
-            rows += [] if stated == "private" else [(f"{name}, as stated", stated, "stated")]
+        elif _is_narrower(value, outer, model):
+            if source == "stated":
+                rows.append((f"{name}, as stated", stated, "stated"))
+            source = f"found within {within}, as part of ε"
         rows.append((name, stated if value is None else value, source))
     vouched = {"stated": vouched_by or "nobody is named"}
     return [
@@ -268,32 +251,30 @@ def _coefficient_table(owner, model):
     """The largest coefficients beside the noise in them, or None of what has none."""
     if not hasattr(model, "coef_"):
         return None
-    coef = coefficients_of(model).astype(float)
+    coef = coefficients_of(model)
     names = names_of(getattr(owner, "best_estimator_", owner), model, None, coef.shape[1])
     noise, error = (_deviations(model, name, coef) for name in ("privacy_std_", "coef_std_"))
+    used = np.flatnonzero(~fixed_features(model))
     noise_known = bool(np.isfinite(noise).any())
-    is_used = np.broadcast_to(~fixed_features(model), coef.shape)
-    # those that are not told apart come after the others
-    is_arbitrary = is_used & np.isnan(noise[: coef.shape[1]]) & noise_known
-    order = np.lexsort((-np.abs(coef).ravel(), is_arbitrary.ravel(), ~is_used.ravel()))
-    n_used, rows = int(np.count_nonzero(is_used)), []
-    for k in order[: min(n_used, MOST_COEFFICIENTS)]:
-        output, j = divmod(int(k), coef.shape[1])
-        row = {"feature": names[j], "coefficient": plain(coef[output, j])}
-        row |= {"output": output} if len(coef) > 1 else {}
-        for name, found in (("noise", noise), ("standard_error", error)):
-            row[name] = None if np.isnan(found[j]) else plain(found[j])
-        rows.append(row)
-    table = {"of": n_used, "rows": rows, "noise_known": noise_known}
-    return table | {"n_arbitrary": int(np.count_nonzero(is_arbitrary))}
+    is_arbitrary = np.isnan(noise) & noise_known  # not told apart: these come after the others
+    order = [(is_arbitrary[j], -abs(coef[k, j]), k, j) for k in range(len(coef)) for j in used]
+    rows = [
+        {"output": k if len(coef) > 1 else None, "feature": names[j], "coefficient": coef[k, j]}
+        | {"noise": noise[j], "standard_error": error[j]}
+        for _, _, k, j in sorted(order)[:MOST_COEFFICIENTS]
+    ]
+    n_arbitrary = len(coef) * int(np.sum(is_arbitrary[used]))
+    table = {"of": len(order), "rows": rows, "noise_known": noise_known}
+    return table | {"n_arbitrary": n_arbitrary}
 
 
 def _deviations(model, name, coef):
-    """Standard deviations of the coefficients, and of an intercept; NaN where none is known."""
+    """Standard deviations of the coefficients; NaN where none is known."""
     found = getattr(model, name, None)
     if found is None or np.ndim(found) != 1:
         return np.full(coef.shape[1], np.nan)
-    return np.where(np.isfinite(found), found, np.nan)
+    found = np.where(np.isfinite(found), found, np.nan)
+    return found[: coef.shape[1]]  # the intercept's comes last
 
 
 # ---- plain values -------------------------------------------------------------------------------
@@ -301,26 +282,27 @@ def _deviations(model, name, coef):
 
 def _summary(value):
     """A few numbers as they are; of many pairs the widest."""
-    if isinstance(value, dict):
-        return {str(name): _summary(pair) for name, pair in value.items()}
     if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[0]) == 1:
-        lo, hi = np.asarray(value[0], float), np.asarray(value[1], float)
+        lo, hi = value
         if len(lo) > MOST_COEFFICIENTS:
-            return f"{len(lo)} pairs within ({lo.min():g}, {hi.max():g})"
-        return [[plain(a), plain(b)] for a, b in zip(lo, hi, strict=True)]
-    return plain(value)
+            return f"{len(lo)} pairs within ({np.min(lo):g}, {np.max(hi):g})"
+        return list(zip(lo, hi, strict=True))
+    return value
 
 
 def plain(value):
-    """A value that JSON has: numbers, words, lists and dicts of them; never an array."""
+    """A value that JSON has: numbers, words, lists and dicts of them; never an array.
+
+    Numbers have six digits; NaN, which says that there is none, is None.
+    """
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
-    if issparse(value):
-        value = value.toarray().tolist()
-    if isinstance(value, (list, tuple, range)):
-        return [plain(each) for each in value]
     if isinstance(value, dict):
         return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [plain(each) for each in value]
     if isinstance(value, float):
+        if math.isnan(value):
+            return None
         return float(f"{value:.6g}") if math.isfinite(value) else str(value)
     return value if value is None or isinstance(value, (bool, int, str)) else repr(value)

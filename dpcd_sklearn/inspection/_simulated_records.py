@@ -21,7 +21,7 @@ _FAR = 1e3
 # Numbers whose octaves lie on both sides of that of the middle one, where odds are highest.
 _OCTAVES = 2.0**-9, 6.0, 2.0**14
 # Distances in three cells, and in cells amid others that are all alike beforehand.
-_TAILS, _DOUBLINGS = (0.0, 1.5, 100.0), (0.0, 5.0, 100.0)
+_TAILS, _DOUBLINGS = (0.0, 1.5, 100.0), (0.0, 0.04, 100.0)
 # Odds of tails fall so far from the first cell to those beyond the next, as a logarithm.
 _TAIL_ODDS = 3.9
 # Records from this share of all on lie in the fullest cell of an interval.
@@ -216,7 +216,7 @@ class SimulatedRecords:
                 continue
             if around is not None:
                 away = steps[1 + np.sign(values).astype(int)]
-                if mechanism.other_scores:  # all on one side but for the fullest cell
+                if mechanism.intervals:  # all on one side but for the fullest cell
                     away = np.array([-0.5, -1.25, -100.0])[1 + np.sign(values).astype(int)]
                     away[int(_FULLEST * self.n) :] = 0.5
                 table = center + away[:, None] * reach

@@ -8,7 +8,7 @@ from ..utils._public import check_bounds, check_real, check_scales
 
 # A feature without width would have M_j = 0; the floor keeps its clip and step finite. Raw columns
 # differ by many orders of magnitude, and the narrow ones count as much: the floor lies far below.
-_FLOOR, _LEAST = 1e-6, 1e-18
+_FLOOR, _LEAST = 1e-6, 1e-59
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def stated_scales(request):
     lo = hi = None
     scales = 1.0
     if request.row_norm_bound is not None:
-        scales = check_real(request.row_norm_bound, "row_norm_bound", low=0.0, high=1e15)
+        scales = check_real(request.row_norm_bound, "row_norm_bound", low=0.0, high=1e30)
     if request.feature_bounds is not None:
         lo, hi = check_bounds(request.feature_bounds, n_features, columns=request.columns)
         if request.sparse and ((lo > 0).any() or (hi < 0).any()):
@@ -150,11 +150,11 @@ def public_geometry(request):
     smoothness = curvature * (scales * scales)
     smoothness = _with_intercept(smoothness, n_features, curvature, request.fit_intercept)
     # for this range the kernels' guards against overflow are proved
-    if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
+    if not ((smoothness >= 1e-60) & (smoothness <= 1e60)).all():
         names = ("feature_scale", "feature_bounds")
         name = next((n for n in names if getattr(request, n) is not None), "row_norm_bound")
         raise ValueError(
-            f"{name} must give every feature a scale from about 1e-9 to 1e9; rescale the features"
+            f"{name} must give every feature a scale from about 1e-29 to 1e29; rescale the features"
         )
     if row_norm_bound is not None and not center.any():
         narrowest = smoothness[:n_features].min() / curvature

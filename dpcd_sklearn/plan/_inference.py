@@ -31,12 +31,7 @@ class GradientMoments(Release):
         return moments_event(request.budget, self.share(plan))
 
     def units(self, plan, n_samples):
-        return MomentUnits(
-            plan.part_of(self.name),
-            n_samples=n_samples,
-            smoothness=plan.geometry.smoothness,
-            n_normalizer=plan.request.budget.n,
-        )
+        return MomentUnits(**self.paid(plan, n_samples), smoothness=plan.geometry.smoothness)
 
 
 MOMENTS = GradientMoments()

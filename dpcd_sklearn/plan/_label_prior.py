@@ -66,12 +66,7 @@ class Counts(Release):
         return plan.request.counts_share
 
     def units(self, plan, n_samples):
-        return CountUnits(
-            plan.part_of(self.name),
-            n_classes=plan.request.n_classes,
-            n_samples=n_samples,
-            n_normalizer=plan.request.budget.n,
-        )
+        return CountUnits(**self.paid(plan, n_samples), n_classes=plan.request.n_classes)
 
 
 COUNTS = Counts()
@@ -98,7 +93,7 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     ndarray of shape (n_outputs,)
     """
     request, units = plan.request, COUNTS.units(plan, place.n_samples)
-    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()
+    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()[:, 0]
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

@@ -64,13 +64,8 @@ class Length(Release):
 
     def units(self, plan, n_samples):
         clip = _CLIP if _evidence(plan.request) < _CLEAR else _WIDER_CLIP
-        return CoordinateUnits(
-            plan.part_of(self.name),
-            n_samples=n_samples,
-            smoothness=np.ones(2),
-            clip=clip * math.sqrt(2),  # of each of two coordinates
-            n_normalizer=plan.request.budget.n,
-        )
+        clip *= math.sqrt(2)  # of each of two coordinates
+        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=np.ones(2), clip=clip)
 
 
 LENGTH = Length()

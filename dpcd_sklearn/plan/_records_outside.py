@@ -58,15 +58,14 @@ class Outside(Release):
         return self._share_of(plan.request)
 
     def units(self, plan, n_samples):
-        n_normalizer = plan.request.budget.n
-        event = plan.part_of(self.name)
-        return CountUnits(event, n_classes=2, n_samples=n_samples, n_normalizer=n_normalizer)
+        return CountUnits(**self.paid(plan, n_samples), n_classes=2)
 
     def found(self, plan, receipt, place, bounds, key):
         """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
         units = self.units(plan, place.n_samples)
-        (count,) = Oracle(receipt, units, place, key=self.key(key)).release(bounds)
-        return float(count) / plan.request.budget.n, units.noise_std / plan.request.budget.n
+        oracle = Oracle(receipt, units, place, key=self.key(key))
+        count = oracle.release("outside", bounds).item()
+        return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 
 OUTSIDE, FAR = Outside("outside", share_of_outside), Outside("far", share_of_far)

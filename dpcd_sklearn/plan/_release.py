@@ -40,6 +40,11 @@ class Release(metaclass=ABCMeta):
             If the mechanism can't carry it out.
         """
 
+    def paid(self, plan, n_samples):
+        """Arguments of all units: the event that pays for them, and numbers of records."""
+        n = plan.request.budget.n
+        return {"event": plan.part_of(self.name), "n_samples": n_samples, "n_normalizer": n}
+
     def key(self, key):
         return own_key(self.name, key)
 

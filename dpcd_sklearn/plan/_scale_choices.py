@@ -33,14 +33,15 @@ REACH = 2.0
 # of a normal column, or 1.3 to 2.7 where an octave stands for them. 1.5 clips what regressions need
 # (diamonds: R² falls from .91 to .88), 3 gains nothing.
 WIDTH = 2.0
-# Before any record is seen, odds of octaves fall with the square of the distance above the numbers
-# 4 to 8, by a half over five octaves, and by e over four below: with all odds alike, a hundred
-# absurd octaves together would often outweigh the right one. A scale too wide fills a fit with
-# noise, one too narrow clips; and seconds since 1970 are likelier than numbers of 1e-9. Zero is
-# likelier than any octave: of a column of which nearly half are ones, and all others zero, few
-# records speak against those that are empty (chess at ε = 1: .80 for .88).
+# Before any record is seen, odds of octaves fall with the square of the distance from the numbers
+# 4 to 8, by a half over five octaves, and below by e over four, but no lower than to a tenth of
+# that: with all odds alike, a hundred absurd octaves together would often outweigh the right one. A
+# scale too wide fills a fit with noise, one too narrow clips; and seconds since 1970 are likelier
+# than numbers of 1e-9. Zero is likelier than any octave: of a column of which nearly half are ones,
+# and all others zero, few records speak against those that are empty (chess at ε = 1: .80 for .88).
 _AWAY = np.arange(N_OCTAVES) + LOWEST - 3
-PRIOR = np.where(_AWAY > 0, 1 / (1 + (_AWAY / 5) ** 2), np.exp((_AWAY / 4).clip(-16, 0)))
+_FAR = 1 / (1 + (_AWAY / 5) ** 2)
+PRIOR = np.where(_AWAY > 0, _FAR, np.maximum(np.exp(_AWAY.clip(max=0) / 4), _FAR / 10))
 PRIOR[0] = 4.0
 # Numbers other than zero are mostly ones where they are few, and too few to speak for themselves.
 _OF_OTHERS = np.append(math.exp(-16), PRIOR[1:])
@@ -165,6 +166,9 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     half_width = np.where(spread, np.where(near, 2 * width * reach, of_quartiles), half_width)
+    if how == "quartiles":
+        # its size may be far too low, where zeros are nearly half of all: at worst it has no effect
+        half_width = np.where(rest & ~spread, np.maximum(half_width, 1.0), half_width)
     beside = rest & ~spread & (how == "tails")
     if beside.any():
         # everything has odds of its own, so half of that evidence is enough

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..privacy.accounting._calibration import choices_event
+from ..privacy.mechanisms._cell_sums import CountUnits
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
@@ -40,8 +41,8 @@ _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
 # An inference is about what was asked, and not about records without their tails: its bounds are so
 # many times as wide.
 _INFERENCE_ROOM = 2.0
-# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-20 to 1e20.
-_NARROWEST, _WIDEST = 2.0**-29, 2.0**29
+# Limits of an estimator: M_j, the square of a half-width, is proved for 1e-60 to 1e60.
+_NARROWEST, _WIDEST = 2.0**-95, 2.0**95
 
 # Ways within stated bounds, the finest first, the most of ρ and the evidence that is aimed at. They
 # gain nothing where columns fill their bounds, so their share raises no error by more than a tenth.
@@ -51,6 +52,7 @@ _WITHIN = dict.fromkeys(("tails within", "within"), (0.14, AMPLE_EVIDENCE)) | {"
 # what tells most of slopes, so columns keep stated bounds where signal permits: where the found
 # half-width over the stated one is above so large a number over the signal, to such a power.
 _REACH_OF_FAR, _MOST_FAR, _WORTH, _POWER = 2.0, 0.005, 130.0, 1.5
+N_CELLS = 16  # of stated bounds, which are counted
 
 
 @dataclass(frozen=True)
@@ -179,13 +181,13 @@ def _ways_of_features(request):
 
 
 class SearchRelease(Release):
-    """The choices of a search that a request holds.
+    """The choices of a search that a request holds, or its counts of cells.
 
     Parameters
     ----------
     name : str
     search : str
-        Attribute of the request: a search with `share`, `eta` and `n_choices`.
+        Attribute of the request: a search with `share`, `n_choices` and `eta`, 0 for counts.
     """
 
     def __init__(self, name, search):
@@ -199,10 +201,15 @@ class SearchRelease(Release):
 
     def event(self, plan):
         search = self.search(plan)
-        return choices_event(search.eta, search.n_choices, plan.request.budget.neighboring)
+        choices = search.eta, search.n_choices, plan.request.budget.neighboring
+        return choices_event(*choices) if search.eta else super().event(plan)
 
     def units(self, plan, n_samples):
-        return QuantileUnits(plan.part_of(self.name))
+        search = self.search(plan)
+        if search.eta:
+            return QuantileUnits(plan.part_of(self.name))
+        numbers = {"n_classes": N_CELLS, "n_columns": search.n_choices}
+        return CountUnits(**self.paid(plan, n_samples), **numbers)
 
 
 SCALES = SearchRelease("scales", "scales")

@@ -52,13 +52,8 @@ class Settling(Release):
 
     def units(self, plan, n_samples):
         smoothness = plan.geometry.smoothness
-        return CoordinateUnits(
-            plan.part_of(self.name),
-            n_samples=n_samples,
-            smoothness=smoothness,
-            clip=math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
-            n_normalizer=plan.request.budget.n,
-        )
+        clip = math.sqrt(float(smoothness.sum()) / float(smoothness[-1]))
+        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=smoothness, clip=clip)
 
 
 SETTLING = Settling()

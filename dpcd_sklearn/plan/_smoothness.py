@@ -81,13 +81,8 @@ class FeatureMoments(Release):
 
     def units(self, plan, n_samples):
         request = plan.request
-        return SmoothnessUnits(
-            plan.part_of(self.name),
-            n_columns=request.n_features,
-            n_samples=n_samples,
-            n_normalizer=request.budget.n,
-            with_means=_looks_for_means(request),
-        )
+        numbers = {"n_columns": request.n_features, "with_means": _looks_for_means(request)}
+        return SmoothnessUnits(**self.paid(plan, n_samples), **numbers)
 
 
 SMOOTHNESS = FeatureMoments()

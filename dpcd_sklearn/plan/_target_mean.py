@@ -54,13 +54,8 @@ class OfIntercept(Release):
         smoothness, loss = plan.geometry.smoothness, plan.request.loss
         if largest is None:
             largest = loss.reach if self._at_end else 2 * loss.high
-        return CoordinateUnits(
-            plan.part_of(self.name),
-            n_samples=n_samples,
-            smoothness=smoothness,
-            clip=largest * math.sqrt(float(smoothness.sum()) / float(smoothness[-1])),
-            n_normalizer=plan.request.budget.n,
-        )
+        clip = largest * math.sqrt(float(smoothness.sum()) / float(smoothness[-1]))
+        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=smoothness, clip=clip)
 
     def released(self, plan, receipt, records, key, loss, points, largest=None):
         """The derivatives of a mean loss at coefficients, and their units."""

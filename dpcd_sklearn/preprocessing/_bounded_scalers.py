@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -22,15 +21,9 @@ from ..utils._other_arrays import given_back
 from ..utils._public import check_bounds
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds
-from ._private_transformer import OF_BUDGET, PrivateTransformer
+from ._private_transformer import CHECKS, OF_BUDGET, PrivateTransformer
 
 # ---- Maps of features that clip to bounds and scale to [-1, 1], whoever found the bounds ---------
-
-CHECKS = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "ensure_all_finite": True,
-}
 
 
 class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -65,7 +58,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **CHECKS
         )
         self._refuse_sparse_if_zero_moves(X)
-        if sparse.issparse(X):
+        if issparse(X):
             X = canonical(X)  # clipping is not linear: one entry a cell
         lo, hi, center, half_width = self._map()
         divisor = np.where(half_width > 0, half_width, 1.0)
@@ -98,10 +91,10 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def _must_copy(self, X):
         # A NumPy view of a data frame may share memory with other frames (copy-on-write).
-        return self.copy or not (isinstance(X, np.ndarray) or sparse.issparse(X))
+        return self.copy or not (isinstance(X, np.ndarray) or issparse(X))
 
     def _refuse_sparse_if_zero_moves(self, X):
-        if not sparse.issparse(X):
+        if not issparse(X):
             return
         lo, hi, center, _ = self._map()
         stays = zero_stays_zero(lo, hi, center)
@@ -110,6 +103,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -269,11 +263,7 @@ class BoundsScaler(BoundedMap):
             "lo <= 0 <= hi, or symmetric bounds (lo == -hi)"
         )
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse()
-        return tags
-
+    @property
     def _takes_sparse(self):
         if isinstance(self.bounds, dict):  # sparse matrices have no column names
             return False
@@ -401,12 +391,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     with_centering: bool = True
     with_tails: bool = False
     copy: bool = True
-
-    def _read(self, X, *, reset):
-        X = read_records(self, X, reset=reset, **CHECKS)
-        if issparse(X) and self.with_centering:
-            raise ValueError(f"X is sparse, but {self._how_zero_stays(0)}")
-        return X
 
     def _release(self, releases, tables, stated):
         (X,), plan = tables, releases.plan

@@ -147,9 +147,8 @@ def read_target(estimator, y, n_samples):
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
             "is None"
         )
-    labels, bounds = stated_classes(estimator), None
+    labels, bounds = stated_target(estimator)
     if labels is None:
-        bounds = stated_bounds(estimator)
         if getattr(getattr(y, "dtype", None), "kind", "") == "c":
             raise ValueError("Complex data not supported: y must hold real numbers")
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
@@ -164,31 +163,25 @@ def read_target(estimator, y, n_samples):
     return numbers_of(y, labels, otherwise=0), None
 
 
-def stated_bounds(estimator):
-    """Bounds of a target of numbers.
+def stated_target(estimator):
+    """Labels of a target of classes, in the order that they are stated in, or bounds of numbers.
 
-    Raises
-    ------
-    TypeError, ValueError
-    """
-    bounds = check_interval(tuple(estimator.target_bounds), "target_bounds")
-    if not np.isfinite(bounds).all():
-        raise ValueError("target_bounds must be finite")
-    return bounds
-
-
-def stated_classes(estimator):
-    """Labels of a target of classes in the order that they are stated in, or None.
+    Returns
+    -------
+    labels, bounds : one of them is None
 
     Raises
     ------
     TypeError, ValueError
     """
     if estimator.classes is None:
-        return None
+        bounds = check_interval(tuple(estimator.target_bounds), "target_bounds")
+        if not np.isfinite(bounds).all():
+            raise ValueError("target_bounds must be finite")
+        return None, bounds
     labels = as_array(read_labels(estimator.classes).tolist())  # in the order of the encodings
     if not 2 <= len(stated_labels(labels)) == len(labels) <= MOST_CLASSES:
         raise ValueError(
             f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
         )
-    return labels
+    return labels, None

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,11 +13,9 @@ from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.mechanisms._tables import SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
 from ..utils._compat import Interval
-from ..utils._input import read_records
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Bounds
-from ._bounded_scalers import CHECKS
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 MOST_FEATURES = 4_000
@@ -149,12 +146,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self._check_width(X.shape[1])
         self.mean_ = sum(self._stated_bounds(UNIT)) / 2
         self._keep(np.eye(X.shape[1]))
-
-    def _read(self, X, *, reset):
-        if issparse(X):
-            raise TypeError("DPPCA takes no sparse X: components are dense. Pass X.toarray()")
-        checks = CHECKS | {"accept_sparse": False}
-        return read_records(self, X, reset=reset, **checks)
 
     def _keep(self, covariance):
         values, vectors = eigh(covariance)

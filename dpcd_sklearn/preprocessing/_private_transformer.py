@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
@@ -19,7 +20,7 @@ from ..plan._scale_choices import (
     n_choices,
     zooms_of,
 )
-from ..privacy.accounting._calibration import choices_event, joint_fit_event
+from ..privacy.accounting._calibration import choices_event, gaussian_fit_event, joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
@@ -27,7 +28,9 @@ from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
+from ..privacy.mechanisms._units import Units
 from ..utils._compat import available_if, fit_context
+from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._shown import with_shared_texts
@@ -111,6 +114,12 @@ TEXTS = {
 }
 
 
+# How numbers are read.
+CHECKS = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": True,
+}
 UNIT = (-1.0, 1.0)  # bounds of columns where none are stated
 OF_BUDGET = BUDGET_CONSTRAINTS | {"random_state": ["random_state", ReproducibleNoise]}
 
@@ -142,7 +151,7 @@ class Releases(NamedTuple):
         return kind(self.receipt, units, place, key=key)
 
     def quartile_bounds(self, units, place, n_columns, name, width=None):
-        """The bounds of each column that `after_scales` pays for."""
+        """The bounds of each column that `_event_within_bounds` pays for."""
         oracle = self.oracle(units, place, name, QuantileOracle)
         evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
         center, half_width = find_scales(
@@ -188,9 +197,14 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         n_normalizer.
         """
 
-    @abstractmethod
     def _read(self, X, *, reset):
-        """Read X: an array, a sparse matrix or a list of columns; of a fit the first argument."""
+        """Read X, of a fit with `reset`: an array or a sparse matrix, or a list of columns."""
+        if issparse(X) and not self._takes_sparse:
+            raise TypeError(
+                f"{type(self).__name__} takes no sparse X as its parameters are, since it would "
+                "become dense: pass X.toarray(), or with_centering=False to a scaler"
+            )
+        return read_records(self, X, reset=reset, **CHECKS)
 
     def _read_with_target(self, X, y):
         """Tables that a fit reads, one row a record, and what else it knows of the target."""
@@ -271,6 +285,30 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if stated is None:
             return None
         return check_bounds(stated, self.n_features_in_, columns=names)
+
+    # ---- one Gaussian release within bounds, which quartiles give where none are stated ----
+
+    def _event_within_bounds(self, budget, n_features, share):
+        """The event of the release, and of the choices before it, which have this share of ρ."""
+        release = gaussian_fit_event(budget, 1)
+        if self.feature_bounds is not None or not budget.private:
+            return release
+        rho = share * budget.rho
+        how = n_features, "quartiles"
+        zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
+        count = n_choices(*how, zooms, twice=True)
+        eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
+        choices = choices_event(eta, count, budget.neighboring)
+        return joined(joint_fit_event(budget, choices, release))
+
+    def _units_within_bounds(self, kind, parts, n_features, sizes):
+        """Units of the choices, if there are any, and of the release, which are of this kind."""
+        *scales, release = parts
+        if Units(release).noiseless:
+            return [Units(release)]
+        return [*map(QuantileUnits, scales), kind(release, n_columns=n_features, **sizes)]
+
+    # ---- fitting ----
 
     def _planned(self, n_samples, n_features):
         """The plan of a fit; whatever can't be carried out is refused here."""
@@ -382,27 +420,6 @@ def _n_rows(table):
 def _rows_of(table, rows):
     """Some rows of an array, or of a list of columns."""
     return [column[rows] for column in table] if isinstance(table, list) else table[rows]
-
-
-def after_scales(budget, n_features, share, main):
-    """An event of choices that find quartiles, with a share of ρ, and of a release behind them.
-
-    Parameters
-    ----------
-    budget : Budget
-        Budget of all together.
-    n_features : int
-    share : float
-    main : FitEvent
-        It takes the budget by itself; it gets more noise.
-    """
-    rho = share * budget.rho
-    how = n_features, "quartiles"
-    zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
-    count = n_choices(*how, zooms, twice=True)
-    eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
-    choices = choices_event(eta, count, budget.neighboring)
-    return joined(joint_fit_event(budget, choices, main))
 
 
 def refuse_more_than(n_public, of="columns", **stated):

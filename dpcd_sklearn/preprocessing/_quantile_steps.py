@@ -12,19 +12,14 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.mechanisms._cell_sums import RunningUnits
-from ..privacy.mechanisms._quantiles import QuantileUnits
-from ..privacy.mechanisms._units import Units
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, StrOptions
-from ..utils._input import read_records
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounded_scalers import CHECKS
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
+from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 # ---- The base of scalers by quantiles: all those of a column from one release of running counts --
 
@@ -45,16 +40,10 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         """Keep what was released: an array (n_quantiles, n_features), and the bounds (lo, hi)."""
 
     def _event(self, n_features, budget):
-        counts = gaussian_fit_event(budget, 1)
-        if self.feature_bounds is not None or not budget.private:
-            return counts
-        return after_scales(budget, n_features, 0.3, counts)
+        return self._event_within_bounds(budget, n_features, 0.3)
 
     def _units(self, parts, n_features, sizes):
-        *ranges, counts = parts
-        if math.isinf(self.epsilon):
-            return [Units(counts)]
-        return [*map(QuantileUnits, ranges), RunningUnits(counts, n_columns=n_features, **sizes)]
+        return self._units_within_bounds(RunningUnits, parts, n_features, sizes)
 
     def _release(self, releases, tables, stated):
         (X,), bounds, values = tables, self._stated_bounds(), np.empty((0, self.n_features_in_))
@@ -75,15 +64,6 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
         n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
         running = releases.oracle(units, place, "counts").release(*bounds, n_known)
         return _inverted(running, wanted, *bounds), bounds
-
-    def _read(self, X, *, reset):
-        checks = CHECKS if self._takes_sparse else CHECKS | {"accept_sparse": False}
-        if issparse(X) and not self._takes_sparse:
-            raise TypeError(
-                f"X is sparse, but {type(self).__name__} as its parameters are would make it "
-                "dense; pass X.toarray(), or a scaler with with_centering=False"
-            )
-        return read_records(self, X, reset=reset, **checks)
 
 
 def _inverted(running, quantiles, lo, hi):

@@ -15,7 +15,7 @@ from ..utils._other_arrays import given_back
 from ..utils._public import check_real
 from ..utils._tiles import row_tiles
 from ..utils._typing import ArrayLike
-from ._bounded_scalers import CHECKS
+from ._private_transformer import CHECKS
 
 
 class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -15,10 +15,8 @@ from ..privacy.mechanisms._tables import ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._score_of_columns import TargetPlace
 from ..utils._compat import Interval, StrOptions
-from ..utils._input import read_records
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._bounded_scalers import CHECKS
-from ._columns import read_target, stated_bounds, stated_classes
+from ._columns import read_target, stated_target
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 
@@ -109,8 +107,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
-        if stated_classes(self) is None:
-            stated_bounds(self)
+        stated_target(self)
 
     def _event(self, n_features, budget):
         mean = share_event(budget, 0.05, 1)  # of μ²
@@ -126,9 +123,6 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         k = self._width(n_features)
         facts = {"n_chosen": k, "n_classes": n_classes, "width": n_features}
         return [*units, ColumnUnits(choices, **facts, **sizes)]
-
-    def _read(self, X, *, reset):
-        return read_records(self, X, reset=reset, **CHECKS)
 
     def _read_with_target(self, X, y):
         X = self._read(X, reset=True)

@@ -1,6 +1,5 @@
 """Missing cells filled with constants that are stated, or released privately."""
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
@@ -9,12 +8,11 @@ from scipy.sparse import hstack, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..plan._scale_choices import find_medians
-from ..privacy.accounting._calibration import gaussian_fit_event, greedy_fit_event
+from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
-from ..privacy.mechanisms._units import Units
 from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
 from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._records import canonical
@@ -23,13 +21,7 @@ from ..utils._input import read_records
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
-from ._private_transformer import OF_BUDGET, PrivateTransformer, after_scales
-
-_OF_NUMBERS = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": (np.float64, np.float32),
-    "ensure_all_finite": "allow-nan",
-}
+from ._private_transformer import CHECKS, OF_BUDGET, PrivateTransformer
 
 
 @dataclass(eq=False, repr=False)
@@ -143,16 +135,12 @@ class DPSimpleImputer(PrivateTransformer):
     # ---- the plan ----
 
     def _event(self, n_features, budget):
-        stated = self.feature_bounds is not None
         if self.strategy == "most_frequent":
             return partition_event(budget)
         if self.strategy == "median":
-            count = n_features * (1 if stated else 3)
-            return greedy_fit_event(budget, count, 1.0)
-        means = gaussian_fit_event(budget, 1)
-        if stated or not budget.private:
-            return means
-        return after_scales(budget, n_features, 0.5, means)  # bounds are found first
+            of_each = 3 if self.feature_bounds is None else 1
+            return greedy_fit_event(budget, n_features * of_each, 1.0)
+        return self._event_within_bounds(budget, n_features, 0.5)
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
@@ -199,7 +187,7 @@ class DPSimpleImputer(PrivateTransformer):
             return columns_of(self, X, reset=reset)[0]
         if self.strategy == "most_frequent":
             raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
-        X = read_records(self, X, reset=reset, **_OF_NUMBERS)
+        X = read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})
         return canonical(X) if issparse(X) else X
 
     def _constants(self):
@@ -227,10 +215,7 @@ class DPSimpleImputer(PrivateTransformer):
             return map(QuantileUnits, parts)
         if self.strategy == "most_frequent":
             return [PartitionUnits(*parts, n_columns=n_features, **sizes)]
-        *scales, means = parts
-        if math.isinf(self.epsilon):
-            return [Units(means)]
-        return [*map(QuantileUnits, scales), PresentUnits(means, n_columns=n_features, **sizes)]
+        return self._units_within_bounds(PresentUnits, parts, n_features, sizes)
 
     # ---- transforming ----
 

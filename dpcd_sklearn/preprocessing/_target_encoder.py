@@ -15,7 +15,7 @@ from ..utils._compat import Interval, StrOptions
 from ..utils._persons import ids_of, persons_of, relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Pair
 from ._category_encoder import CategoryEncoder
-from ._columns import each_once, names_of, read_target, stated_bounds, stated_classes
+from ._columns import each_once, names_of, read_target, stated_target
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 
@@ -158,8 +158,7 @@ class DPTargetEncoder(CategoryEncoder):
                 "cv divides records by row number, which is not public under add_remove: one "
                 "record more moves all that follow. Leave cv=None"
             )
-        if stated_classes(self) is None:
-            stated_bounds(self)
+        stated_target(self)
         n_sums = self._most_groups(n_features) * (self._n_classes or 2) * (self.cv or 1)
         if n_sums > 2**26:  # half a gigabyte
             raise ValueError(
@@ -212,10 +211,10 @@ class DPTargetEncoder(CategoryEncoder):
         self._refuse_large_output_of_fit(X)
         self.fit(X, y, groups)
         if self.cv is None:
-            return self._looked_up(X, [self.encodings_], 1)
+            return self.transform(X)
         ids = ids_of(self.neighboring, groups)
         persons = None if ids is None else persons_of(ids, len(ids))[1]
-        return self._looked_up(X, self._of_others, self.cv, persons)
+        return self._looked_up(X, self._of_others, persons)
 
     def _keep_without_records(self, columns):
         self._check_together(len(columns))
@@ -265,15 +264,14 @@ class DPTargetEncoder(CategoryEncoder):
         -------
         X_encoded : ndarray of shape (n_samples, n_features * n_encodings)
         """
-        return self._looked_up(X, None, 1)
+        return self._looked_up(X, [self.encodings_])
 
-    def _looked_up(self, X, encodings, n_folds, units=None):
+    def _looked_up(self, X, encodings, units=None):
         """Encodings of records, by the fold of each one's unit of privacy: itself, or a person."""
         codes = self._codes(X)
         n_samples = len(codes[0])
         self._refuse_large_output(n_samples, len(codes))
-        encodings = encodings or [self.encodings_]
-        folds = (np.arange(n_samples) if units is None else units) % n_folds
+        folds = (np.arange(n_samples) if units is None else units) % len(encodings)
         found = np.empty((n_samples, len(codes) * self._n_encodings))
         for fold, of_columns in enumerate(encodings):
             rows = np.flatnonzero(folds == fold)

@@ -188,14 +188,66 @@ def refusal(parameters, balance, event):
     )
 
 
-_SHORT = {"noise_multiplier": "z", "sampling_rate": "rate", "contraction": "c", "eta": "η"}
-_KINDS = {"SelectionEvent": "choice"}
-_WIDEST = 40  # of the columns that say what was fitted and what was released
+_WIDEST = 50  # of the columns that say what was fitted and what was released
 _NOT_COUNTED = (
     "Not in this sum, nor covered by it: "
     + "; ".join(rule.name for rule in RULES if rule.severity != "note")
     + ". inspection.find_leaks(model) looks for them."
 )
+
+
+# ---- Tables for people to read -------------------------------------------------------------------
+
+
+def table_of(facts):
+    """Texts of a table, the head first: of a dict a row each, of dicts without empty columns."""
+    if isinstance(facts, dict):
+        return [["", ""], *([name, text_of(value)] for name, value in facts.items())]
+    rows = [{name: text_of(value) for name, value in row.items()} for row in facts]
+    heads = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
+    titles = [name.replace("_", " ") for name in heads]
+    return [titles, *([row[name] for name in heads] for row in rows)]
+
+
+def text_of(value):
+    """The text of a cell: four digits of a number, nothing of None."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value)
+
+
+def html_table(rows):
+    """An element of HTML for a table of texts, the head first."""
+    style = 'style="text-align: left; vertical-align: top"'
+
+    def line(tag, row):
+        return f"<tr>{''.join(f'<{tag} {style}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+
+    head, body = line("th", rows[0]), "".join(line("td", row) for row in rows[1:])
+    return f"<table><thead>{head * any(rows[0])}</thead><tbody>{body}</tbody></table>"
+
+
+def rows_of(report):
+    """The rows of a table of entries."""
+    names = _differing_params(report.entries)
+    for entry, epsilon in zip(report.entries, report.epsilons, strict=True):
+        params = ", ".join(f"{k}={entry.params[k]!r}" for k in names if k in entry.params)
+        flaw = "" if entry.private else f" ({_flaw(entry)})"
+        yield {
+            "id": entry.id,
+            "time (UTC)": f"{entry.time:%Y-%m-%d %H:%M}",
+            "by": "@".join(filter(None, (entry.user, entry.host))),
+            "note": entry.note or "",
+            "estimator": f"{entry.estimator}({params})" if params else entry.estimator,
+            "released": entry.event.partition(", under ")[0],
+            "n": entry.n_samples,
+            "p": entry.n_features,
+            "ε so far": f"{epsilon:.4g}{flaw}",
+        }
 
 
 class LedgerReport:
@@ -211,41 +263,20 @@ class LedgerReport:
         As `PrivacyAccountant.remaining` reports it.
     """
 
-    _HEADER = ("id", "time (UTC)", "by", "note", "estimator", "released", "n", "p", "ε so far")
-
     def __init__(self, parameters, entries, epsilons, spent, remaining):
         self._parameters = parameters
         self.entries, self.epsilons = tuple(entries), tuple(epsilons)
         self.spent, self.remaining = spent, remaining
 
-    def _cells(self):
-        names = _differing_params(self.entries)
-        for entry, epsilon in zip(self.entries, self.epsilons, strict=True):
-            n, p = ("" if k is None else f"{k:,}" for k in (entry.n_samples, entry.n_features))
-            params = ", ".join(
-                f"{name}={_value(entry.params[name])}" for name in names if name in entry.params
-            )
-            yield (
-                str(entry.id),
-                f"{entry.time:%Y-%m-%d %H:%M}",
-                signed_by(entry),
-                entry.note or "",
-                f"{entry.estimator}({params})" if params else entry.estimator,
-                _brief(entry.releases),
-                n,
-                p,
-                f"{epsilon:.4g}" + ("" if entry.private else f" ({_flaw(entry)})"),
-            )
-
     def _table(self):
-        """The header and the rows; columns of who charged and why only where entries differ."""
-        used = [True] * len(self._HEADER)
-        used[2] = len(self._signers()) > 1
-        used[3] = any(entry.note for entry in self.entries)
-        return [tuple(itertools.compress(row, used)) for row in (self._HEADER, *self._cells())]
+        """The head and the rows; who charged is a column only where entries differ."""
+        rows = rows_of(self)
+        if len(self._signers()) == 1:
+            rows = [row | {"by": ""} for row in rows]
+        return table_of(rows)
 
     def _signers(self):
-        return {signed_by(entry) for entry in self.entries}
+        return {row["by"] for row in rows_of(self)}
 
     def _below(self):
         """Sentences that stand below the table."""
@@ -265,28 +296,18 @@ class LedgerReport:
         )
 
     def __str__(self):
-        table = [line for cells in self._table() for line in _lines(cells)]
-        lines = text_table(table, left=range(len(table[0])))
+        table = self._table()
+        lines = [line for cells in table for line in _lines(cells)]
+        lines = text_table(lines, left=range(len(table[0])))
         *below, last = self._below()
         return "\n".join([*lines, *below, *textwrap.wrap(last, 100, break_on_hyphens=False)])
 
     __repr__ = __str__
 
     def _repr_html_(self):
-        def line(tag, cells):
-            head = f'<{tag} style="text-align:left;vertical-align:top">'
-            return "<tr>" + "".join(f"{head}{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        header, *rows = self._table()
-        body = "".join(line("td", cells) for cells in rows)
-        share = min(1.0, self.spent.epsilon / self._parameters.epsilon)
         first, *below = (f"<p>{html.escape(text)}</p>" for text in self._below())
-        return (
-            f"{first}"
-            f'<progress max="1" value="{share:.4f}">{share:.0%}</progress>'
-            f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
-            f"{''.join(below)}"
-        )
+        bar = _bar(self.spent.epsilon, self._parameters.epsilon)
+        return f"{first}{bar}{html_table(self._table())}{''.join(below)}"
 
     def to_frame(self):
         """Return the entries as a data frame, one row each.
@@ -347,13 +368,17 @@ def html_of_balance(accountant):
         spent, left = accountant.spent().epsilon, accountant.remaining()
     except (LedgerError, ValueError) as error:  # closed, or out of reach: a picture raises nothing
         return f"<p>{name}: {html.escape(str(error))}</p>"
-    share = min(1.0, spent / accountant.epsilon)
     return (
-        f'<p>{name}</p><progress max="1" value="{share:.4f}">{share:.0%}</progress>'
+        f"<p>{name}</p>{_bar(spent, accountant.epsilon)}"
         f"<p>spent ε = {spent:.4g} of {accountant.epsilon:g} at δ = {accountant.delta:g}; one more "
         f"Gaussian fit may have ε = {left:.4g}. <code>report()</code> lists the entries, "
         "<code>inspection.PrivacyReport</code> files them.</p>"
     )
+
+
+def _bar(spent, epsilon):
+    share = min(1.0, spent / epsilon)
+    return f'<progress max="1" value="{share:.4f}">{share:.0%}</progress>'
 
 
 # The epsilon at the ledger's delta after each entry comes last. Shares of the limit and of the
@@ -371,11 +396,6 @@ def shown_as(output, entries, report):
     return outputs[output]()
 
 
-def signed_by(entry):
-    """Who charged an entry, as user@host."""
-    return "@".join(filter(None, (entry.user, entry.host)))
-
-
 def _flaw(entry):
     """Why an entry protects nobody."""
     without = any(release["release"] == "NonPrivateEvent" for release in entry.releases)
@@ -389,27 +409,6 @@ def _differing_params(entries):
         for name, value in entry.params.items():
             seen.setdefault((entry.estimator, name), set()).add(repr(value))
     return sorted({name for (_, name), values in seen.items() if len(values) > 1})
-
-
-def _brief(releases):
-    """Stored releases in a few characters: 40 × choice η=0.0624, Gaussian z=64.1."""
-    counts = [release.get("count", 1) for release in releases]
-    together = len(set(counts)) == 1
-    parts = []
-    for release, count in zip(releases, counts, strict=True):
-        numbers = [
-            f"{_SHORT.get(name, name)}={_value(value)}"
-            for name, value in release.items()
-            if name not in ("release", "count") and isinstance(value, (int, float, str))
-        ]
-        name = release["release"]
-        kind = _KINDS.get(name, name.removesuffix("Event"))
-        parts.append(" ".join([*([] if together else [f"{count:,} ×"]), kind, *numbers]))
-    return (f"{counts[0]:,} × " if together else "") + ", ".join(parts)
-
-
-def _value(value):
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _lines(cells):

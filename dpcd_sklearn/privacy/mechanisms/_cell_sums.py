@@ -144,42 +144,40 @@ class SmoothnessUnits(ColumnSumUnits):
 _EDGES = np.array([-0.5]), np.array([N_LINEAR - 0.5])
 
 
-def count_sensitivity(n_classes, neighboring):
+def count_sensitivity(n_classes, neighboring, n_columns=1):
     """How far one record moves the counts, in the euclidean norm.
 
     With two classes, one count is released. With more, a record that is replaced leaves one count
-    and enters another one.
+    and enters another one, in each column.
     """
-    return math.sqrt(2) if n_classes > 2 and neighboring == "replace_one" else 1.0
+    moved = 2 if n_classes > 2 and neighboring == "replace_one" else 1
+    return math.sqrt(moved * n_columns) * UP
 
 
 class CountUnits(SumUnits):
-    """Units of counts of 2 to 256 classes; targets are numbers of classes."""
+    """Units of counts of 2 to 256 classes, of each of so many columns."""
 
     what = "counts of classes"
 
-    def __init__(self, event, *, n_classes, n_samples, n_normalizer):
+    def __init__(self, event, *, n_classes, n_samples, n_normalizer, n_columns=1):
         if not 2 <= n_classes <= N_LINEAR:
             raise ValueError(f"counts are of 2 to {N_LINEAR} classes, got {n_classes}")
         self.n_classes = n_classes
-        sensitivity = count_sensitivity(n_classes, event.neighboring)
+        sensitivity = count_sensitivity(n_classes, event.neighboring, n_columns)
         super().__init__(event, sensitivity, n_samples=n_samples, n_normalizer=n_normalizer)
 
-    def question(self, bounds=None):
+    def question(self, of="target", edges=_EDGES, n_cells=1):
         """Ask for the records of each class, whatever their weights; of two, of the second.
 
-        With public `bounds` (lo, hi), as of `count_outside`, records within and outside are two
-        classes.
+        A class has so many linear cells between `edges`, which are public or released before, as
+        of `Place.counts`. By default targets are numbers of classes; records outside of bounds and
+        within are two classes.
         """
-        ones = self.units * np.eye(self.n_classes, dtype=np.int64)[:, np.newaxis]
+        ones = self.units * np.eye(self.n_classes, dtype=np.int64).repeat(n_cells, axis=1)
         ones = ones[1:] if self.n_classes == 2 else ones
-        if bounds is not None:
-            return CellSums("records outside of bounds", "outside", bounds, ones)
-        return CellSums(self.what, "target", _EDGES, ones)
-
-    def decode(self, noisy, *public):
-        """Counts, any real numbers."""
-        return super().decode(noisy)[:, 0]
+        name = self.what if n_cells == 1 else "counts of cells"
+        name = "records outside of bounds" if of == "outside" else name
+        return CellSums(name, of, edges, ones[:, np.newaxis])
 
 
 # ---- Means of columns over the records that have a value there -----------------------------------

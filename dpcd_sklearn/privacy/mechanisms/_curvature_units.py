@@ -99,12 +99,17 @@ class SquareUnits(GeometryUnits):
     def square_grid(self, noise_multiplier, most=2.0**17):
         """The grid of sums of squares of rows, which stay below 2^62."""
         target = min(most**2, 2.0**58 / self.n_normalizer)
-        of_unit = noise_multiplier * matrix_sensitivity(1.0, self.event.neighboring)
+        sensitivity = matrix_sensitivity(1.0, self.event.neighboring)
+        return self._sums_grid(noise_multiplier, sensitivity, 2, target)
+
+    def _sums_grid(self, noise_multiplier, sensitivity, degree, target):
+        """The grid of sums of this degree in rows; the sensitivity is that of rows within 1."""
+        of_unit = noise_multiplier * sensitivity
         if not 2.0**-60 < of_unit < 2.0**40:
             raise ValueError(_out_of_range(noise_multiplier))
         bits = min(48, math.floor(math.log2(of_unit * target)))
         # rows are rounded after the clip
-        norm = math.sqrt(2.0**bits / of_unit) * (1 - 2.0**-40)
+        norm = (2.0**bits / of_unit) ** (1 / degree) * (1 - 2.0**-40)
         units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
         if bits < 1 or units < 2:
             raise ValueError(_out_of_range(noise_multiplier))
@@ -183,7 +188,10 @@ class CurvatureUnits(SquareUnits):
         if not 0 <= self.n_of_rows <= 2:
             raise TypeError(f"moments of rows are paid for once, not by {event}")
         if of_rows:
-            self._fix_row_grids(of_rows[0].noise_multiplier)
+            z, of_row = of_rows[0].noise_multiplier, row_sensitivity(1.0, self.neighbors)
+            # the sensitivity of a sum of squares is that of one row: less than a matrix' has
+            self.squares = self.square_grid(z)
+            self.rows = self._sums_grid(z, of_row, 1, _MOST_OF_ROW)
         self.n_gradients, self.noise_multiplier = gradients.count, gradients.noise_multiplier
         self.curvature = self.matrix_grid(curvature.noise_multiplier)
         self._check_gradients()
@@ -213,19 +221,6 @@ class CurvatureUnits(SquareUnits):
                 f"row_norm must not be below the intercept's constant, which has the length "
                 f"{self.constant:.6g} in the units of rows, got {row_norm!r}"
             )
-
-    def _fix_row_grids(self, noise_multiplier):
-        """The grids of the sums of squares and of rows."""
-        # the sensitivity of a sum of squares is that of one row: less than a matrix' has
-        self.squares = self.square_grid(noise_multiplier)
-        of_unit = noise_multiplier * row_sensitivity(1.0, self.neighbors)
-        bits = min(48, math.floor(math.log2(of_unit * _MOST_OF_ROW)))
-        norm = 2.0**bits / of_unit * (1 - 2.0**-40)
-        # rows are rounded after the clip
-        units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
-        if bits < 1 or units < 2:
-            raise ValueError(_out_of_range(noise_multiplier))
-        self.rows = Grid(GaussianNoise(bits, noise_multiplier), units)
 
     def of_rows(self, name):
         """The release of this name: a mean over rows."""

@@ -12,12 +12,10 @@
     of the fullest cell. One that leaves out all but one of the points that records lie on holds no
     spread record, however many lie on this point. The last interval stands for everything, and
     holds every quantile.
-(e) Parts of [lo, hi], halves, quarters and so on that overlap by half, are to hold a share of all
-    records: the score is minus the number that is missing, and public odds prefer short ones.
-(f) Where many records give far more evidence than choices need, a secret sample of them is counted.
+(e) Where many records give far more evidence than choices need, a secret sample of them is counted.
     Each record is in it by a coin of its own, whose probability is public. A release is at least as
     private as that of all records, and is charged as that one: no amplification is claimed.
-(g) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
+(f) The sensitivity is written here, once. Proof: ``privacy/proofs/release_quantiles.md``.
 """
 
 import math
@@ -43,8 +41,6 @@ _AMPLE_EVIDENCE, _EVIDENCE_BEYOND, _LEAST_SAMPLE = 640.0, 32.0, 2**14
 _MOST_CELLS = 2**25  # of a sample, which is copied
 # Outer ends of half octaves around a centre, in units: 1, 1.5, 2, 3, 4, 6, ...
 REACHES = np.ldexp(np.where(np.arange(_HALF) % 2, 1.5, 1.0), np.arange(_HALF) // 2)
-# Parts of linear cells, (first, end) of each, the longest first.
-PARTS = np.array([(i, i + m) for m in (256, 128, 64, 32, 16) for i in range(0, 257 - m, m // 2)])
 # How many times a unit may double until half octaves end: the last cell holds all that is beyond.
 N_DOUBLINGS = _HALF // 2 + 1
 
@@ -115,13 +111,6 @@ def interval_scores(counts, quantile):
     return -np.clip(np.maximum(too_few, too_many), 0, d * _DEEPEST)
 
 
-def part_scores(counts, share):
-    """d times the score of each of the PARTS of linear cells, for the share a/d of all records."""
-    a, d = share.numerator, share.denominator
-    held = np.diff(np.pad(counts.cumsum(axis=1), [(0, 0), (1, 0)])[:, PARTS])[..., 0]
-    return -np.clip(a * held[:, :1] - d * held, 0, d * _DEEPEST)  # the first part is all
-
-
 def doubling_counts(counts, n_rings=N_DOUBLINGS):
     """From cells around a centre to doublings of the unit.
 
@@ -173,8 +162,8 @@ class QuantileChoices:
     prior : float64 ndarray of shape (n_cells,), or None
     zeros : str
         As of `quantile_scores`.
-    other_scores : callable or None
-        `interval_scores` or `part_scores`, in place of these.
+    intervals : bool
+        Whether scores are `interval_scores`.
     """
 
     quantiles: tuple
@@ -182,15 +171,15 @@ class QuantileChoices:
     eta: float | None
     prior: np.ndarray | None
     zeros: str = "counted"
-    other_scores: object = None
+    intervals: bool = False
 
     def release(self, exact, noise):
         return np.array([self._chosen(exact, quantile, noise) for quantile in self.quantiles])
 
     def scores(self, counts, quantile):
         """Those of all cells, in 1/d for the quantile a/d."""
-        if self.other_scores is not None:
-            return self.other_scores(counts, quantile)
+        if self.intervals:
+            return interval_scores(counts, quantile)
         return quantile_scores(counts, quantile, zeros=self.zeros)
 
     def _chosen(self, counts, quantile, noise):
@@ -301,8 +290,7 @@ class QuantileOracle(Oracle):
             `doubling_counts`; as many as there are odds in `prior`, or N_DOUBLINGS. Norms of rows
             have octaves.
         intervals : bool, default=False
-            Whether intervals around the centre are chosen between, as in `interval_scores`, or
-            parts between the edges, as in `part_scores`.
+            Whether intervals around the centre are chosen between, as in `interval_scores`.
         columns : bool ndarray of shape (n_columns,), default=None
             Which columns are chosen for, and paid for; public, or released before. None is all.
         zeros : {"apart", "left out", "counted"}, default="apart"
@@ -337,8 +325,7 @@ class QuantileOracle(Oracle):
             cells = {"around": around, "n_rings": 0 if intervals or octaves else n_rings}
         question = CellCounts(of, columns=columns, **cells)
         relation, eta = self._units.event.neighboring, self._units.eta
-        scores = (part_scores if around is None else interval_scores) if intervals else None
-        kind = zeros if octaves else "counted", scores
+        kind = zeros if octaves else "counted", intervals
         choices = QuantileChoices(tuple(quantiles), relation, eta, prior, *kind)
         return self._source.release(self._counted(of, quantiles), question, choices)
 

@@ -133,8 +133,8 @@ cdef class GeometryUnits(Units):
         if smoothness.flags.writeable:  # clips and norms are of one M, whatever becomes of it
             smoothness = smoothness.copy()
         # The kernels' guards against overflow are proved for this range.
-        if not ((smoothness >= 1e-20) & (smoothness <= 1e20)).all():
-            raise ValueError("smoothness must lie in [1e-20, 1e20]; rescale the features")
+        if not ((smoothness >= 1e-60) & (smoothness <= 1e60)).all():
+            raise ValueError("smoothness must lie in [1e-60, 1e60]; rescale the features")
         self.smoothness, self.n_coordinates = smoothness, len(smoothness)
         self.n_outputs = n_outputs
         super().__init__(event, n_samples=n_samples, n_normalizer=n_normalizer,
@@ -176,9 +176,9 @@ cdef class CoordinateUnits(GeometryUnits):
                              f"{n_outputs} outputs")
         self.n_outputs, self.width = n_outputs, self.n_coordinates // n_outputs
         self.coordinate_clip = clip / math.sqrt(self.smoothness.sum() / n_outputs)
-        if not 1e-30 < self.coordinate_clip < 1e30:
+        if not 1e-40 < self.coordinate_clip < 1e40:
             raise ValueError("clip over the root of the summed smoothness must lie in "
-                             "(1e-30, 1e30); rescale the target or the features")
+                             "(1e-40, 1e40); rescale the target or the features")
         gaussians, selections = self._kinds(GaussianEvent, SelectionEvent)
         if self.noiseless:
             return

@@ -38,7 +38,7 @@ cdef double EXACT = 2.0**53
 # fall into the same few lines of a cache.
 cdef Py_ssize_t TILE_CELLS = 2**14, LEAST_ROWS = 128, MOST_ROWS = 4096 - 8
 # The norm of a shorter row is taken to be this: its square may underflow.
-cdef double SHORTEST = 1e-140
+cdef double SHORTEST = 1e-120
 # A weight below it leaves as much room as this one.
 cdef double LIGHTEST = 1e-30
 

@@ -54,7 +54,7 @@ cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, 
                      const double *rooms, double limit, double *r) noexcept nogil:
     """r[k, i] = rint(r[k, i] length per clip), cut such that the vector over k has its room.
 
-    Derivatives are within 1e90: no product overflows before it is cut.
+    Derivatives are within 1e60: no product overflows before it is cut.
     """
     cdef Py_ssize_t i, k
     cdef double norm, scale, most, half = 0.5 * sqrt(<double>n_outputs)  # what rounding may add

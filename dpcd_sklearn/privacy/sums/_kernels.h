@@ -74,7 +74,7 @@ typedef struct {
     void (*scaled_rows)(const dpcd_tile *tile, const double *scale, const double *factors,
                         double magic, ptrdiff_t next_rows, double *out, int16_t *whole,
                         ptrdiff_t apart);
-    /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e90 before any clip. */
+    /* r[i] *= weights[i] (NULL: 1), then bounded: NaN and infinity become 1e60 before any clip. */
     void (*weigh)(ptrdiff_t n, const double *weights, double *r);
     /* r[i] *= min(1, clip / (|r[i]| sqrt(norms[i]))): a record's vector has norm at most clip. Of
      * several outputs it is one vector, of squared norm sum_k r[k n + i]^2 norms[k apart + i]. */

@@ -18,7 +18,7 @@
 #define DPCD_PREFETCH(x) ((void)0)
 #endif
 
-#define DPCD_LARGEST 1e90
+#define DPCD_LARGEST 1e60
 
 /* NaN and infinity become DPCD_LARGEST before any clip. */
 DPCD_INLINE double dpcd_bounded(double v)

@@ -233,8 +233,8 @@ cdef class PersonSums(Sums):
         for i in range(n):
             for k in range(self._n_outputs):
                 r = self._slopes[k * n + i] * self._weights[start + i]
-                r = r if r < 1e90 else 1e90  # not a number, too
-                r = r if r > -1e90 else -1e90
+                r = r if r < 1e60 else 1e60  # not a number, too
+                r = r if r > -1e60 else -1e60
                 self._add_row(start + i, i, r, &self._one[k * size])
 
     cdef void _read(self, Py_ssize_t i, double *x) noexcept nogil:
