@@ -41,12 +41,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.leaks import full_name
-from dpcd_sklearn.leaks._classes import (
-    BY_BATCH,
-    LEARNS_NOTHING,
-    class_of,
-    how_one_row_differs,
-)
+from dpcd_sklearn.leaks._classes import BY_BATCH, LEARNS_NOTHING, class_of
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPOneHotEncoder,
@@ -312,7 +307,7 @@ def how_records_meet(step, layout, tables):
     choices["every third"] = np.resize(np.arange(0, N, 3), N)  # a column may be empty there
     for size in PARTS:
         choices |= {f"first {size}": np.arange(size), f"any {size}": rng.choice(N, size, False)}
-    if how_one_row_differs(full_name(type(step)), step.get_params()):
+    if class_of(full_name(type(step))).one_row_differs(step.get_params()):
         choices = {what: rows for what, rows in choices.items() if len(rows) > 1}
     meetings = {what: (rows_of(X, rows, layout), rows) for what, rows in choices.items()}
     found = []

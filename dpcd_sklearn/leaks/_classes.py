@@ -1,4 +1,4 @@
-"""The table of classes: what each learns from records, its layout, and what to use instead.
+"""The table of classes: what each learns, its layout, advice, and whether one row differs.
 
 Deny by default: a class that is not in the table counts as one that learns, and that may put out
 sparse arrays. Names are exact, because a subclass may do anything.
@@ -96,35 +96,60 @@ def _projection(params):
     return "n_components='auto' follows the number of records, not public under add_remove"
 
 
-# ---- whether the output is dense, by the parameters and whether the input is --------------------
+# ---- why a step maps a table of one row in another way than longer ones -------------------------
 
 
-def _unknown(params, given):
+def _refuses_one_row(params):
+    return "it refuses a row that is alone, which tells one record from two"
+
+
+def _sums_one_row(params):
+    if params.get("norm") == "max":
+        return None
+    return "a row that is alone is summed in another order, which tells one record from two"
+
+
+# ---- whether the output of a part is dense, by its parameters and whether the input is ----------
+
+
+def _unknown(part, given):
     return False
 
 
-def _always(params, given):
+def _always(part, given):
     return True
 
 
-def _as_given(params, given):
+def _as_given(part, given):
     return given
 
 
-def _if_stated(params, given):
-    return params["sparse_output"] is False
+def _if_stated(part, given):
+    return part.params["sparse_output"] is False
 
 
-def _indicator_is_dense(params, given):
-    return params.get("sparse") is False or (params.get("sparse") == "auto" and given)
+def _indicator_is_dense(part, given):
+    sparse = part.params.get("sparse")
+    return sparse is False or (sparse == "auto" and given)
 
 
-def _function_is_dense(params, given):
-    return given and not params.get("kw_args") and is_elementwise(params.get("func"))
+def _function_is_dense(part, given):
+    return given and not part.params.get("kw_args") and is_elementwise(part.params.get("func"))
 
 
-def _projection_is_dense(params, given):
-    return given or params.get("dense_output") is True
+def _projection_is_dense(part, given):
+    return given or part.params.get("dense_output") is True
+
+
+def _side_by_side(part, given):
+    stacked = all(inner.is_dense(given) for inner in part.parts)
+    return part.get("sparse_threshold") == 0 or (stacked and (given or not _passes_on(part)))
+
+
+def _passes_on(part):
+    """Whether some columns go through a ColumnTransformer or a FeatureUnion as they are."""
+    steps = part.get("transformers") or part.get("transformer_list")
+    return "passthrough" in (part.get("remainder"), *(step[1] for step in steps if len(step) > 1))
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -162,11 +187,12 @@ _TEXT, _PROJECTION = "sklearn.feature_extraction.text", "sklearn.random_projecti
 
 @dataclass(frozen=True)
 class KnownClass:
-    """A row of the table: functions of the parameters, and advice."""
+    """A row of the table: functions of the parameters and of a part, and advice."""
 
     learns: Callable = _unlisted
     is_dense: Callable = _unknown
     instead: str = _PUBLIC
+    one_row_differs: Callable = _nothing
 
 
 _ROWS = (
@@ -175,7 +201,8 @@ _ROWS = (
     (_OURS, "DPOrdinalEncoder", _nothing, _always),
     (_OURS, "DPRobustScaler DPSelectKBest DPStandardScaler", _learns, _as_given),
     (_OURS, "DPPCA DPQuantileTransformer DPTargetEncoder", _learns, _always),
-    (_THEIRS, "Binarizer Normalizer PolynomialFeatures", _nothing, _as_given),
+    (_THEIRS, "Binarizer PolynomialFeatures", _nothing, _as_given),
+    (_THEIRS, "Normalizer", _nothing, _as_given, _PUBLIC, _sums_one_row),
     (_THEIRS, "FunctionTransformer", _nothing, _function_is_dense),  # a rule looks at the function
     (_THEIRS, "StandardScaler MinMaxScaler MaxAbsScaler", _learns, _as_given, _BOUNDS),
     (_THEIRS, "RobustScaler", _learns, _as_given, _ROBUST),
@@ -184,7 +211,7 @@ _ROWS = (
     (_THEIRS, "LabelEncoder LabelBinarizer MultiLabelBinarizer", _learns, _unknown, _ENCODE),
     (_THEIRS, "OrdinalEncoder", _encoder, _always, _NUMBER),
     (_THEIRS, "TargetEncoder", _learns, _unknown, _MEAN_OF_TARGET),
-    (_THEIRS, "SplineTransformer", _splines, _if_stated, _SPLINES),
+    (_THEIRS, "SplineTransformer", _splines, _if_stated, _SPLINES, _refuses_one_row),
     (_THEIRS, "KBinsDiscretizer", _learns, _unknown, _SPLINES),
     ("sklearn.impute", "SimpleImputer", _imputer, _as_given, _IMPUTE),
     ("sklearn.impute", "KNNImputer IterativeImputer", _learns, _unknown, _IMPUTE),
@@ -219,7 +246,9 @@ _ROWS = (
     ),
     (_SELECTION, "RFE SelectFromModel", _meta),  # RFE ranks by coefficients of a private part
     ("sklearn.calibration", "CalibratedClassifierCV", _meta),
-    ("sklearn.compose", "ColumnTransformer TransformedTargetRegressor", _meta),
+    ("dpcd_sklearn.compose", "DPColumnTransformer", _learns, _always),
+    ("sklearn.compose", "ColumnTransformer", _meta, _side_by_side),
+    ("sklearn.compose", "TransformedTargetRegressor", _meta),
     ("sklearn.ensemble", "BaggingClassifier BaggingRegressor", _meta),
     ("sklearn.ensemble", "StackingClassifier StackingRegressor", _meta),
     ("sklearn.ensemble", "VotingClassifier VotingRegressor", _meta),
@@ -230,7 +259,8 @@ _ROWS = (
     ("sklearn.multiclass", "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier", _meta),
     ("sklearn.multioutput", "ClassifierChain RegressorChain", _meta),
     ("sklearn.multioutput", "MultiOutputClassifier MultiOutputRegressor", _meta),
-    ("sklearn.pipeline", "FeatureUnion Pipeline", _meta),
+    ("sklearn.pipeline", "FeatureUnion", _meta, _side_by_side),
+    ("sklearn.pipeline", "Pipeline", _meta),  # is as dense as its last step
 )
 _CLASSES = {
     f"{module}.{name}": KnownClass(*known)
@@ -252,12 +282,3 @@ META_ESTIMATORS, BY_BATCH = _names_where(_meta), _names_where(_by_batch)
 LEARNS_NOTHING = tuple(
     name for name in _CLASSES if name not in _names_where(_learns, _meta, _by_batch)
 )
-
-
-def how_one_row_differs(name, params):
-    """Why a step maps a table of one row in another way than longer ones, or None."""
-    if name == "sklearn.preprocessing.SplineTransformer":
-        return "it refuses a row that is alone, which tells one record from two"
-    if name == "sklearn.preprocessing.Normalizer" and params.get("norm") != "max":
-        return "a row that is alone is summed in another order, which tells one record from two"
-    return None

@@ -9,13 +9,7 @@ from numbers import Real
 from sklearn.base import is_classifier
 
 from ..utils._tables import is_identifier
-from ._classes import (
-    LEARNS_NOTHING,
-    class_of,
-    full_name,
-    how_one_row_differs,
-    is_elementwise,
-)
+from ._classes import LEARNS_NOTHING, class_of, full_name, is_elementwise
 from ._object_tree import density_decides, guarded, has
 
 # ---- steps and models ---------------------------------------------------------------------------
@@ -28,10 +22,10 @@ def learns(part):
         return not known and "nobody knows whether what is frozen maps each record by itself"
     if part.kind != "step":
         return False
-    params = part.params or {}
-    if why := class_of(part.name).learns(params):
+    known, params = class_of(part.name), part.params or {}
+    if why := known.learns(params):
         return why
-    return "add_remove" in _relations(part.root) and how_one_row_differs(part.name, params)
+    return "add_remove" in _relations(part.root) and known.one_row_differs(params)
 
 
 def _relations(part):

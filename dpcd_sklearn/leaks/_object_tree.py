@@ -126,6 +126,22 @@ class Part:
             yield part
             stack.extend(reversed(part.parts))
 
+    @property
+    def is_sequence(self):
+        """Whether each part is given what the one before puts out."""
+        has_steps = self.shares and self.short != "DPColumnTransformer"
+        return has_steps or self.name == "sklearn.pipeline.Pipeline"
+
+    def is_dense(self, given, before=None):
+        """Whether the output, or what comes `before` a part of a sequence, is known to be dense."""
+        if not self.is_sequence:
+            return class_of(self.name).is_dense(self, given)
+        for inner in self.parts:
+            if inner.key == before:  # itself, or as a candidate of a search
+                break
+            given = inner.is_dense(given)
+        return given
+
     def with_param(self, name, value, where):
         """This part as a candidate of a search would make it."""
         other = Part(self.value, where, self.key, self.parent)
@@ -268,7 +284,7 @@ def density_decides(part, dense):
     """
     if part.short != "ColumnTransformer" or part.get("sparse_threshold") == 0:
         return False
-    return not _puts_out_dense(part, _input_is_dense(part, dense))
+    return not part.is_dense(_input_is_dense(part, dense))
 
 
 def _input_is_dense(part, dense):
@@ -276,33 +292,4 @@ def _input_is_dense(part, dense):
     if part.parent is None:
         return dense
     given = _input_is_dense(part.parent, dense)
-    if _is_sequence(part.parent):
-        for before in part.parent.parts:
-            if before.key == part.key:  # itself, or as a candidate of a search
-                break
-            given = _puts_out_dense(before, given)
-    return given
-
-
-def _is_sequence(part):
-    has_steps = part.shares and part.short != "DPColumnTransformer"
-    return has_steps or part.name == "sklearn.pipeline.Pipeline"
-
-
-def _puts_out_dense(part, given):
-    if _is_sequence(part):
-        for inner in part.parts:
-            given = _puts_out_dense(inner, given)
-        return given
-    if part.name == "dpcd_sklearn.compose.DPColumnTransformer":
-        return True
-    if part.name in ("sklearn.compose.ColumnTransformer", "sklearn.pipeline.FeatureUnion"):
-        stacked = all(_puts_out_dense(inner, given) for inner in part.parts)
-        return part.get("sparse_threshold") == 0 or (stacked and (given or not _passes_on(part)))
-    return class_of(part.name).is_dense(part.params, given)
-
-
-def _passes_on(part):
-    """Whether some columns go through a ColumnTransformer or a FeatureUnion as they are."""
-    steps = part.get("transformers") or part.get("transformer_list")
-    return "passthrough" in (part.get("remainder"), *(step[1] for step in steps if len(step) > 1))
+    return part.parent.is_dense(given, part.key) if part.parent.is_sequence else given
