@@ -320,7 +320,7 @@ def test_tails_of_features_are_asked_about_whatever_the_target(stated):
     model = DPLinearRegressor(epsilon=3.0, random_state=ReproducibleNoise(0), **stated)
     lo, hi = model.fit(X, rng.normal(20, 3, n)).feature_bounds_
     assert hi[0] > np.quantile(heavy, 0.93) and hi[1] < 10
-    assert model.privacy_event_.releases[0].count == 5 * 2
+    assert model.privacy_event_.releases[0].count == 6 * 2
 
 
 def test_the_tail_of_a_target_is_held():
@@ -336,7 +336,7 @@ def test_the_tail_of_a_target_is_held():
 
 
 def test_the_finest_way_that_has_evidence_enough_is_taken():
-    ways, tails, least = [], set(), {"tails": 150, "quartiles": 40, "octaves": 32, "rows": 32}
+    ways, tails, least = [], set(), {"tails": 134, "quartiles": 40, "octaves": 32, "rows": 32}
     for n in (10, 100, 200, 300, 700, 1000, 1500, 3000, 10**4, 30_000, 10**5, 10**6):
         request = DPRidgeSkGD(epsilon=1.0, delta=1e-6)._plan(n, 20, 1).request
         scales, target = request.scales, request.target_search
@@ -576,6 +576,8 @@ def test_columns_far_from_zero_are_found_as_near_ones_are(place, unit):
     model = DPLinearRegressor(epsilon=5.0)
     X = (Z + [place, place / 2]) * unit
     assert model.fit(X, y).score(X, y) > 0.97
+    if abs(place) < 1e4:  # as years are; the first ones have evidence for quartiles alone
+        assert model.set_params(epsilon=1.0).fit(X[:1500], y[:1500]).score(X, y) > 0.9
 
 
 @table("place, unit", [(0.0, 1e-30), (0.0, 1e30), (1e6, 1e30), (-1e8, 1e-8)])

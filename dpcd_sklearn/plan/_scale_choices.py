@@ -80,6 +80,9 @@ _N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails with
 # Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones.
 # Zooms look for its median in finer and finer cells there.
 MOST_ZOOMS = 5
+# The evidence that a first one leaves at least: without it columns that are 300 spreads from zero
+# are lost (3,000 records of housing at ε = 1: R² .43 for .68).
+_LEAST_OF_ZOOM = {"quartiles": 50.0, "tails": 134.0}
 # Without bounds intervals begin at so many halvings of the size of a column. Odds fall by these
 # factors with each doubling beyond that size, and with each halving: empty intervals are narrow,
 # and to take one for what lies beside one number is a ruin. Everything is likelier than any.
@@ -104,9 +107,13 @@ def n_choices(n_columns, how, zooms=0, *, twice=False):
 
 
 def most_zooms(evidence, n_columns, how, least, *, twice=False):
-    """The zooms that leave to each choice the least evidence, if one alone would have so much."""
+    """The zooms that leave to each choice the least evidence, if one alone would have so much.
+
+    To be without any costs more, unless quartiles are looked for twice.
+    """
     for zooms in range(MOST_ZOOMS, 0, -1):
-        if evidence / math.sqrt(n_choices(n_columns, how, zooms, twice=twice)) >= least:
+        enough = least if zooms > 1 or twice else min(least, _LEAST_OF_ZOOM[how])
+        if evidence / math.sqrt(n_choices(n_columns, how, zooms, twice=twice)) >= enough:
             return zooms
     return 0
 

@@ -117,9 +117,10 @@ def wanted_scales(request):
         least = _LEAST_OF_FEATURES.get(features, LEAST_EVIDENCE)
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             tail, zooms = TAIL, 0
-            if features == "tails" and share == _LEAST_SHARE:  # at the same price
-                evidence = request.budget.n * eta
-                least = max(AMPLE_EVIDENCE, RARE_EVIDENCE / (1 - rare_of(evidence)))
+            if features in ("tails", "quartiles"):  # at the same price
+                evidence, least = request.budget.n * eta, math.inf
+                if features == "tails" and share == _LEAST_SHARE:
+                    least = max(AMPLE_EVIDENCE, RARE_EVIDENCE / (1 - rare_of(evidence)))
                 alone = evidence * math.sqrt(count)
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
