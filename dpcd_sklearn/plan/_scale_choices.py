@@ -82,7 +82,7 @@ _N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails with
 MOST_ZOOMS = 5
 # The evidence that a first one leaves at least: without it columns that are 300 spreads from zero
 # are lost (3,000 records of housing at ε = 1: R² .43 for .68).
-_LEAST_OF_ZOOM = {"quartiles": 50.0, "tails": 134.0}
+_LEAST_OF_ZOOM = {"quartiles": 50.0, "tails": 140.0}
 # Without bounds intervals begin at so many halvings of the size of a column. Odds fall by these
 # factors with each doubling beyond that size, and with each halving: empty intervals are narrow,
 # and to take one for what lies beside one number is a ruin. Everything is likelier than any.

@@ -110,6 +110,8 @@ def wanted_scales(request):
             break
         count = 1 if features in ("rows", "share") else n_choices(request.n_features, features)
         most, aim = _WITHIN.get(features, (most, AMPLE_EVIDENCE))
+        if features == "tails":  # so that one zoom leaves as much
+            aim *= math.sqrt(n_choices(1, "tails", 1) / n_choices(1, "tails"))
         # η = sqrt(8 share ρ / count), so the evidence n η costs
         share = count / (8 * rho) * (aim / request.budget.n) ** 2
         share = min(max(share, _LEAST_SHARE), most)
