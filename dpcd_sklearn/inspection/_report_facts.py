@@ -43,12 +43,12 @@ def facts_of(subject, vouched_by, date):
     else:
         facts = _facts_of_estimator(subject, vouched_by)
     k = facts["guarantee"]["max_contributions"]
-    beyond = {1: "several rows: the unit is one row", None: "two ids"}
-    beyond = beyond.get(k, f"more rows than {k}, which is a promise about the table")
+    beyond = {1: "with several rows: the unit is one row", None: "who comes under two ids"}
+    beyond = beyond.get(k, f"with more rows than {k}, which is a promise about the table")
     versions = {"dpcd_sklearn": package_version(), "Python": platform.python_version()}
     versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     facts |= {
-        "not_protected": [f"a person with {beyond}", *NOT_PROTECTED],
+        "not_protected": [f"a person {beyond}", *NOT_PROTECTED],
         "date": date,
         "versions": versions,
     }

@@ -7,8 +7,9 @@ import numpy as np
 from ..utils._public import check_bounds, check_real, check_scales
 
 # A feature without width would have M_j = 0; the floor keeps its clip and step finite. Raw columns
-# differ by many orders of magnitude, and the narrow ones count as much: the floor lies far below.
-_FLOOR, _LEAST = 1e-6, 1e-59
+# differ by many orders of magnitude, and the narrow ones count as much: the floor lies far below,
+# but not so far where no noise hides rounding.
+_FLOOR, _LEAST, _LEAST_OF_MOMENTS = 1e-6, 1e-59, 1e-18
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +70,12 @@ class Geometry:
         return self.lo, self.hi
 
 
-def _with_intercept(smoothness, n_features, of_intercept, fit_intercept):
+def _with_intercept(smoothness, n_features, of_intercept, fit_intercept, least=_LEAST):
     """M_j of the features (an array or one number for all), with a floor, and of an intercept."""
     out = np.empty(n_features + fit_intercept)
     features = out[:n_features]
     features[:] = smoothness
-    np.maximum(features, min(_FLOOR * features.max(), _LEAST), out=features)
+    np.maximum(features, min(_FLOOR * features.max(), least), out=features)
     out[n_features:] = of_intercept
     return out
 
@@ -172,6 +173,7 @@ def moment_geometry(moments, request):
     if not smoothness.any():
         smoothness = np.ones(n_features)  # constant features: their coefficients stay near zero
     of_intercept = curvature * (weight / moments.n_samples)
-    smoothness = _with_intercept(smoothness, n_features, of_intercept, request.fit_intercept)
+    sizes = n_features, of_intercept, request.fit_intercept
+    smoothness = _with_intercept(smoothness, *sizes, _LEAST_OF_MOMENTS)
     infinite = np.full(n_features, np.inf)
     return Geometry(smoothness, moments.center, -infinite, infinite, np.inf)

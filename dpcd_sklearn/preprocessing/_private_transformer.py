@@ -204,7 +204,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
                 f"{type(self).__name__} takes no sparse X as its parameters are, since it would "
                 "become dense: pass X.toarray(), or with_centering=False to a scaler"
             )
-        return read_records(self, X, reset=reset, **CHECKS)
+        checks = CHECKS if self._takes_sparse else CHECKS | {"accept_sparse": False}
+        return read_records(self, X, reset=reset, **checks)
 
     def _read_with_target(self, X, y):
         """Tables that a fit reads, one row a record, and what else it knows of the target."""
