@@ -109,7 +109,7 @@ def n_choices(n_columns, how, zooms=0, *, twice=False):
 def most_zooms(evidence, n_columns, how, least, *, twice=False):
     """The zooms that leave to each choice the least evidence, if one alone would have so much.
 
-    To be without any costs more, unless quartiles are looked for twice.
+    The first zoom gains more than others, so it needs less, unless quartiles are looked for twice.
     """
     for zooms in range(MOST_ZOOMS, 0, -1):
         enough = least if zooms > 1 or twice else min(least, _LEAST_OF_ZOOM[how])
@@ -174,7 +174,8 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     half_width = np.where(spread, np.where(near, 2 * width * reach, of_quartiles), half_width)
     if how == "quartiles":
-        # its size may be far too low, where zeros are nearly half of all: at worst it has no effect
+        # The octave of a column that is mostly one number may be far too low, where nearly half of
+        # all are zeros. At worst such a column has no effect.
         half_width = np.where(rest & ~spread, np.maximum(half_width, 1.0), half_width)
     beside = rest & ~spread & (how == "tails")
     if beside.any():
