@@ -172,10 +172,11 @@ def audit(
     One run over usual records leads, and what it released is what all other runs go on from: only
     the kind in question is drawn afresh. So many records differ that a weak release is heard: k
     records of a μ-GDP release are kμ-GDP. What a model keeps must follow from its releases bit for
-    bit. A kind that was not exercised makes the audit inconclusive. Of many calls of one kind a few
-    dozen are drawn, from the first to the last. Of learnt categories the threshold is tried too: of
-    those that one record alone has none may be named, and the share of runs without such a name
-    stands in the place of errors.
+    bit. A kind that was not exercised makes the audit inconclusive; choices that no run asked do
+    not, where others at their range were looked at. Of many calls of one kind a few dozen are
+    drawn, from the first to the last. Of learnt categories the threshold is tried too: of those
+    that one record alone has none may be named, and the share of runs without such a name stands in
+    the place of errors.
 
     For a Poisson sample the claim that is tested is that of the worst pair that is known.
 
