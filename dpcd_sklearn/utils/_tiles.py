@@ -22,7 +22,8 @@ def is_finite(X):
     if X.dtype not in (np.float32, np.float64):
         return False
     with np.errstate(all="ignore"):
-        return all(np.isfinite(tile.sum()) for tile, _ in stored_tiles(X))
+        cells = (tile.ravel("K") for tile, _ in stored_tiles(X))
+        return all(np.isfinite(np.vdot(some, some)) for some in cells)  # as fast as memory
 
 
 def stored_tiles(X):

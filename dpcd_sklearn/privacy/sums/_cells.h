@@ -25,10 +25,11 @@
 #define DPCD_EXPONENT_BIAS 1023
 
 /* Which cells a number is counted in. */
-enum { DPCD_OCTAVES, DPCD_LINEAR, DPCD_REACHES };
+enum { DPCD_OCTAVES, DPCD_LINEAR, DPCD_REACHES, DPCD_OUTSIDE };
 
 /* counts[first[k] + cell of x[k]] += 1; octaves have no `lo` and `per_unit`. Numbers that lie so
- * many bytes `ahead` are asked of the memory. */
+ * many bytes `ahead` are asked of the memory. Outside is a run of which a number is not within `lo`
+ * and `per_unit`: then counts[0] is odd. */
 typedef void (*dpcd_count)(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
                            const double *lo, const double *per_unit, const int32_t *first,
                            uint16_t *counts);
@@ -78,6 +79,11 @@ DPCD_INLINE int32_t dpcd_reach(double x, double center, double per_unit)
     return at == at ? reach : 0;
 }
 
+DPCD_INLINE int64_t dpcd_is_outside(double x, double lo, double hi)
+{
+    return !(lo <= x) | !(x <= hi);
+}
+
 DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_t size,
                                 ptrdiff_t ahead,
                                 const double *restrict lo, const double *restrict per_unit,
@@ -89,7 +95,16 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     const float *narrow = (const float *)x;
     const double *wide = (const double *)x;
     ptrdiff_t k, n_bytes = size * (ptrdiff_t)(is_float ? sizeof(float) : sizeof(double));
+    int64_t outside = 0;
     for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)x + ahead + k);
+    if (cells == DPCD_OUTSIDE) {
+        if (is_float)
+            for (k = 0; k < size; k++) outside |= dpcd_is_outside(narrow[k], lo[k], per_unit[k]);
+        else
+            for (k = 0; k < size; k++) outside |= dpcd_is_outside(wide[k], lo[k], per_unit[k]);
+        counts[0] |= outside;
+        return;
+    }
     if (cells == DPCD_REACHES && is_float)
         for (k = 0; k < size; k++) at[k] = first[k] + dpcd_reach(narrow[k], lo[k], per_unit[k]);
     else if (cells == DPCD_REACHES)

@@ -40,6 +40,7 @@ cdef extern from "_cells.h":
         DPCD_OCTAVES
         DPCD_LINEAR
         DPCD_REACHES
+        DPCD_OUTSIDE
     ctypedef void (*dpcd_count)(const void *x, int is_float, int cells, Py_ssize_t size,
                                 Py_ssize_t ahead, const double *lo, const double *per_unit,
                                 const int32_t *first, uint16_t *counts) noexcept nogil
@@ -168,6 +169,14 @@ cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n)
     """Squares are summed in the order of the columns, in every layout."""
     cdef Pass c = (<Pass *>of)[0]
     cdef Py_ssize_t a, b, i, j, n_rows = n - i0
+    cdef uint16_t outside
+    if c.outside != NULL and c.by_row and c.column_gap == (4 if c.is_float else 8):
+        for i in range(i0, n):
+            outside = 0
+            COUNT(c.X + i * c.row_gap, c.is_float, DPCD_OUTSIDE, c.n_columns, AHEAD * c.row_gap,
+                  c.lo, c.hi, NULL, &outside)
+            c.outside[i] = outside
+        return True
     c.counts = NULL  # known to the compiler, which moves the other choices out of the loops
     for a in range(n_rows if c.by_row else c.n_columns):
         for b in range(c.n_columns if c.by_row else n_rows):
