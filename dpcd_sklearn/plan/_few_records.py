@@ -65,11 +65,7 @@ def _lacks_intervals(request):
 
 
 def _least(request, name, are_few, integer=False):
-    """The least number of a Budget that would do, to two digits; None where none does.
-
-    Exponents of 1.1 are doubled until one is enough, then bisected. It may not be the least one
-    where more evidence pays for other searches on the way.
-    """
+    """The least number of a Budget that would do, to two digits; None where none does."""
 
     def value_of(power):
         value = float(f"{getattr(request.budget, name) * 1.1**power:.2g}")
@@ -80,6 +76,7 @@ def _least(request, name, are_few, integer=False):
         _ = budget.mu
         return not are_few(request.changed(budget=budget))
 
+    # where more evidence pays for other searches on the way, it may not be the very least
     try:
         last = next(filter(is_enough, _POWERS), None)
     except ValueError:  # beyond what is accounted for

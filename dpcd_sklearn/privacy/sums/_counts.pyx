@@ -232,8 +232,8 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     cdef int cells = DPCD_OCTAVES
     lo, per_unit = np.empty(0), np.empty(0)
     if edges is not None or around is not None:
-        cells = DPCD_LINEAR if around is None else DPCD_REACHES
-        lo, end = (np.ascontiguousarray(number, dtype=np.float64) for number in around or edges)
+        cells, pair = (DPCD_LINEAR, edges) if around is None else (DPCD_REACHES, around)
+        lo, end = (np.ascontiguousarray(numbers, dtype=np.float64) for numbers in pair)
         if lo.shape != (p,) or end.shape != (p,):
             raise ValueError(f"expected edges of {p} columns")
         with np.errstate(all="ignore"):  # refused below
