@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from ..privacy.mechanisms._tables import NamedCounts
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ._simulated_tables import COMMON
 
 # ---- Bounds, powers and verdicts of all audits, from how many guesses were wrong -----------------
@@ -62,7 +62,7 @@ def power_of(errors, n_seen, n_runs, confidence, claimed):
 
 
 @dataclass(frozen=True)
-class ReleaseResult(Shown):
+class ReleaseResult(ReadableRepr):
     """Errors of the best guess from one kind of release, and what they prove.
 
     Attributes

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..utils._shown import Shown
 from ..utils._stated import ReproducibleNoise
+from ..utils._texts import ReadableRepr
 from . import _conditions as when
 from ._classes import class_of
 from ._object_tree import candidates, guarded, tree_of
@@ -18,7 +18,7 @@ SEVERITIES = ("void", "leak", "note")
 
 
 @dataclass(frozen=True)
-class Leak(Shown):
+class Leak(ReadableRepr):
     """One thing that the guarantee does not cover.
 
     Attributes

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
-from ..utils._shown import text_table
+from ..utils._texts import text_table
 from ..utils._typing import ArrayLike
 
 # ---- The table that `summary` returns, as text, HTML and LaTeX -----------------------------------

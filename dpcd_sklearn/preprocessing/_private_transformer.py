@@ -33,8 +33,8 @@ from ..utils._compat import available_if, fit_context
 from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
-from ..utils._shown import with_shared_texts
 from ..utils._stated import ReproducibleNoise
+from ..utils._texts import with_shared_texts
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
 
@@ -149,15 +149,6 @@ class Releases(NamedTuple):
         """An oracle of these units over records; oracles of several releases are named apart."""
         key = self.key if name is None else own_key(name, self.key)
         return kind(self.receipt, units, place, key=key)
-
-    def quartile_bounds(self, units, place, n_columns, name, width=None):
-        """The bounds of each column that `_event_within_bounds` pays for."""
-        oracle = self.oracle(units, place, name, QuantileOracle)
-        evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
-        center, half_width = find_scales(
-            oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True
-        )
-        return center - half_width, center + half_width
 
 
 @dataclass(eq=False, repr=False)
@@ -308,6 +299,22 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if Units(release).noiseless:
             return [Units(release)]
         return [*map(QuantileUnits, scales), kind(release, n_columns=n_features, **sizes)]
+
+    def _release_within_bounds(self, releases, place, exact, *public, width=None):
+        """The release, without noise `exact(bounds)`; and the bounds, which are stated or found."""
+        *scales, units = releases.plan.units
+        bounds, n = self._stated_bounds(), self.n_features_in_
+        if units.noiseless:
+            units.redeem(releases.receipt)
+            return exact(bounds), bounds
+        for of_scales in scales:
+            oracle = releases.oracle(of_scales, place, "scales", QuantileOracle)
+            evidence, zooms = releases.plan.budget.n * of_scales.eta, zooms_of(of_scales, n)
+            center, half_width = find_scales(
+                oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True
+            )
+            bounds = center - half_width, center + half_width
+        return releases.oracle(units, place, "values").release(*bounds, *public), bounds
 
     # ---- fitting ----
 

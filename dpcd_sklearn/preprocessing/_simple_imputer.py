@@ -173,8 +173,15 @@ class DPSimpleImputer(PrivateTransformer):
             named = releases.oracle(units, place).release()
             fill = _most_frequent(named, otherwise=fill)
         elif not self.charges_nothing:
-            fill = _median_or_mean(X, releases, bounds, self.strategy)
+            fill = self._median_or_mean(X, releases, bounds)
         self._keep(fill, bounds)
+
+    def _median_or_mean(self, X, releases, bounds):
+        place = PresentPlace(X)
+        if self.strategy == "median":
+            (units,) = releases.plan.units
+            return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
+        return self._release_within_bounds(releases, place, lambda lo_hi: _exact_means(X, lo_hi))[0]
 
     def _keep_without_records(self, X):
         """Fills are constants."""
@@ -312,19 +319,6 @@ def _most_frequent(released, otherwise):
         if of_values:
             fill[j] = categories[max(of_values, key=lambda i, c=counts: c[i])]
     return fill
-
-
-def _median_or_mean(X, releases, bounds, strategy):
-    *scales, units = releases.plan.units
-    place = PresentPlace(X)
-    if strategy == "median":
-        return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
-    for of_scales in scales:
-        bounds = releases.quartile_bounds(of_scales, place, X.shape[1], "scales")
-    if units.noiseless:
-        units.redeem(releases.receipt)
-        return _exact_means(X, bounds)
-    return releases.oracle(units, place, "means").release(*bounds)
 
 
 def _indicator(X):

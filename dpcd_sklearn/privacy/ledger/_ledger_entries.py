@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ...utils._shown import Shown
+from ...utils._texts import ReadableRepr
 
 # The encoding that is hashed.
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr).encode
@@ -104,7 +104,7 @@ class Balance:
 
 
 @dataclasses.dataclass(frozen=True)
-class LedgerEntry(Shown):
+class LedgerEntry(ReadableRepr):
     """One charge, as it stands in the ledger.
 
     Attributes

@@ -14,7 +14,7 @@ from fractions import Fraction
 from ...exceptions import LedgerError
 from ...leaks import RULES
 from ...utils._persons import unit_of
-from ...utils._shown import text_table
+from ...utils._texts import text_table
 from ..accounting._accounting import gdp_squared
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon

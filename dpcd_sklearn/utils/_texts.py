@@ -8,7 +8,7 @@ from html import escape
 _MOST_CELLS = 6  # of an array that is written out
 
 
-class Shown:
+class ReadableRepr:
     """Objects that look like the call that makes them, and in notebooks like their text."""
 
     def __repr__(self):
