@@ -177,15 +177,11 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
 
     @abstractmethod
-    def _event(self, n_features, budget):
-        """The event of a fit, from public facts alone."""
+    def _plan_releases(self, n_features, budget):
+        """The releases of a fit in order, from public facts alone.
 
-    @abstractmethod
-    def _units(self, parts, n_features, sizes):
-        """Units of each release in order; they refuse what can't be carried out.
-
-        `parts` are the events of single releases, and `sizes` the keywords n_samples and
-        n_normalizer.
+        Each is a triple: the event that pays for it, the class of its units, and the public numbers
+        that these have besides. Units refuse what can't be carried out.
         """
 
     def _read(self, X, *, reset):
@@ -280,25 +276,21 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     # ---- one Gaussian release within bounds, which quartiles give where none are stated ----
 
-    def _event_within_bounds(self, budget, n_features, share):
-        """The event of the release, and of the choices before it, which have this share of ρ."""
-        release = gaussian_fit_event(budget, 1)
-        if self.feature_bounds is not None or not budget.private:
-            return release
+    def _plan_within_bounds(self, n_features, budget, share, kind):
+        """The release, with units of a kind, after choices of bounds that have this share of ρ."""
+        release, facts = gaussian_fit_event(budget, 1), {"n_columns": n_features}
+        if not budget.private:
+            return [(release, Units, {})]
+        if self.feature_bounds is not None:
+            return [(release, kind, facts)]
         rho = share * budget.rho
         how = n_features, "quartiles"
         zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
         count = n_choices(*how, zooms, twice=True)
         eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
         choices = choices_event(eta, count, budget.neighboring)
-        return joined(joint_fit_event(budget, choices, release))
-
-    def _units_within_bounds(self, kind, parts, n_features, sizes):
-        """Units of the choices, if there are any, and of the release, which are of this kind."""
-        *scales, release = parts
-        if Units(release).noiseless:
-            return [Units(release)]
-        return [*map(QuantileUnits, scales), kind(release, n_columns=n_features, **sizes)]
+        choices, release = joint_fit_event(budget, choices, release)
+        return [(choices, QuantileUnits, {}), (release, kind, facts)]
 
     def _release_within_bounds(self, releases, place, exact, *public, width=None):
         """The release, without noise `exact(bounds)`; and the bounds, which are stated or found."""
@@ -326,12 +318,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             nothing = Budget(0.0, 0.0, relation, int(n_samples), max_contributions)
             return TransformerPlan(FitEvent((), relation), nothing, ())
         budget = self._budget(n_samples)
-        event = self._event(n_features, budget)
-        units = ()
-        if event.releases:
-            parts = [FitEvent((part,), event.neighboring) for part in event.releases]
-            sizes = {"n_samples": n_samples, "n_normalizer": budget.n}
-            units = tuple(self._units(parts, n_features, sizes))
+        planned = self._plan_releases(n_features, budget)
+        event = joined([FitEvent((), budget.neighboring), *(event for event, *_ in planned)])
+        sizes = {"n_samples": n_samples, "n_normalizer": budget.n}
+        units = tuple(kind(event, **facts, **sizes) for event, kind, facts in planned)
         return TransformerPlan(event, budget, units)
 
     @fit_context(prefer_skip_nested_validation=True)

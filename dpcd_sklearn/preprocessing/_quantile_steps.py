@@ -39,11 +39,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
     def _keep(self, values, bounds):
         """Keep what was released: an array (n_quantiles, n_features), and the bounds (lo, hi)."""
 
-    def _event(self, n_features, budget):
-        return self._event_within_bounds(budget, n_features, 0.3)
-
-    def _units(self, parts, n_features, sizes):
-        return self._units_within_bounds(RunningUnits, parts, n_features, sizes)
+    def _plan_releases(self, n_features, budget):
+        return self._plan_within_bounds(n_features, budget, 0.3, RunningUnits)
 
     def _release(self, releases, tables, stated):
         (X,), wanted, plan = tables, np.array(self._quantiles()), releases.plan

@@ -134,13 +134,13 @@ class DPSimpleImputer(PrivateTransformer):
 
     # ---- the plan ----
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         if self.strategy == "most_frequent":
-            return partition_event(budget)
+            return [(partition_event(budget), PartitionUnits, {"n_columns": n_features})]
         if self.strategy == "median":
             of_each = 3 if self.feature_bounds is None else 1
-            return greedy_fit_event(budget, n_features * of_each, 1.0)
-        return self._event_within_bounds(budget, n_features, 0.5)
+            return [(greedy_fit_event(budget, n_features * of_each, 1.0), QuantileUnits, {})]
+        return self._plan_within_bounds(n_features, budget, 0.5, PresentUnits)
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
@@ -216,13 +216,6 @@ class DPSimpleImputer(PrivateTransformer):
         self.statistics_ = np.array(fill, dtype=np.float64)
         if bounds is not None:
             self.statistics_ = np.clip(self.statistics_, *bounds)
-
-    def _units(self, parts, n_features, sizes):
-        if self.strategy == "median":
-            return map(QuantileUnits, parts)
-        if self.strategy == "most_frequent":
-            return [PartitionUnits(*parts, n_columns=n_features, **sizes)]
-        return self._units_within_bounds(PresentUnits, parts, n_features, sizes)
 
     # ---- transforming ----
 

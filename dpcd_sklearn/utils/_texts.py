@@ -28,6 +28,17 @@ def text_table(rows, left):
     return ["  ".join(map(format, row, places)).rstrip() for row in rows]
 
 
+def html_table(rows):
+    """An element of HTML for a table of texts, the head first."""
+    style = 'style="text-align: left; vertical-align: top"'
+
+    def line(tag, row):
+        return f"<tr>{''.join(f'<{tag} {style}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
+
+    head, body = line("th", rows[0]), "".join(line("td", row) for row in rows[1:])
+    return f"<table><thead>{head * any(rows[0])}</thead><tbody>{body}</tbody></table>"
+
+
 def _short(value):
     """A value as it is written, or how long it is."""
     size = getattr(value, "size", None) or (len(value) if isinstance(value, (list, tuple)) else 0)

@@ -210,17 +210,12 @@ class QuantileUnits(Units):
     event : FitEvent
         One SelectionEvent, whose count is of columns times quantiles; or a NonPrivateEvent, for
         choices without noise.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or a range outside of what is proved.
     """
 
     what = "quantiles"
 
-    def __init__(self, event):
-        super().__init__(event)
+    def __init__(self, event, **numbers):
+        super().__init__(event, **numbers)
         self.n_choices, self.eta = math.inf, None
         if not self.noiseless:
             choices = self._only(SelectionEvent)

@@ -77,8 +77,7 @@ class GaussianNoise:
     count = 1  # of releases that are paid for
 
     def release(self, exact, noise):
-        drawn = noise.gaussians(exact.size, self.bits).reshape(exact.shape)
-        return exact + drawn
+        return exact + noise.gaussians(exact.size, self.bits).reshape(exact.shape)
 
     def excess(self, exact, neighbour):
         """The distance of two answers over the sensitivity: at most 1 where the claim holds."""
@@ -90,7 +89,8 @@ class GaussianNoise:
 class Choices:
     """Report noisy max: of each row of scores, the options whose scores with noise are largest.
 
-    A kind of choice states its scores over the scale of their Gumbel noise; -infinity is no
+    A kind of choice has a method ``tables(exact)``: scores over the scale of their Gumbel noise, by
+    rows and options, in one table or several; without noise in any units. -infinity is no
     candidate. Neighbours move the log odds of two options of a row by `eta` at most.
 
     Attributes
@@ -107,10 +107,6 @@ class Choices:
 
     count, width, prior = 1, 1, None
 
-    def tables(self, exact):
-        """Scores by rows and options, in one table or several; without noise in any units."""
-        raise NotImplementedError
-
     def release(self, exact, noise):
         """Numbers of the options chosen in each row, of shape (n_rows, count)."""
         return np.concatenate([self._chosen(scores, noise) for scores in self.tables(exact)])
@@ -120,8 +116,7 @@ class Choices:
             keys = -scores
         else:
             keys = noise.log_exponentials(scores.size).reshape(scores.shape)
-            if self.prior is not None:
-                keys -= np.log(self.prior)
+            keys -= 0.0 if self.prior is None else np.log(self.prior)
             keys -= scores
         if self.count == 1:
             return keys.argmin(axis=1)[:, np.newaxis]

@@ -241,35 +241,24 @@ class ColumnUnits(Units):
         At most the width.
     n_classes : int
         Of the target; 0 is a number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or the numbers are outside of what is proved.
     """
 
     what = "choices of columns"
 
     def __init__(self, event, *, n_chosen, n_classes, width, **numbers):
         super().__init__(event, width=width, **numbers)
-        self.n_chosen, self.n_classes = n_chosen, n_classes
+        self.n_classes = n_classes
         if not 1 <= n_chosen <= width:
             raise ValueError(f"k={n_chosen} columns can't be chosen of {width}; lower k")
         if self.n_samples > 2**28:
             raise ValueError("more than 2^28 records have no exact sums; fit on fewer records")
         if not 0 <= n_classes <= MOST_CLASSES:
             raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
-        self.eta, self.noise_scale = None, 1.0
-        if self.noiseless:
-            return
-        self.eta = checked_range(self._only(SelectionEvent, count=n_chosen))
-        sensitivity = columns_sensitivity(n_classes, event.neighboring)
-        self.noise_scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
-
-    @property
-    def noise(self):
-        """The mechanism that chooses columns by exact scores."""
-        return ColumnChoices(self.eta, self.noise_scale, self.n_chosen)
+        self.noise = ColumnChoices(None, 1.0, n_chosen)
+        if not self.noiseless:
+            eta = checked_range(self._only(SelectionEvent, count=n_chosen))
+            sensitivity = columns_sensitivity(n_classes, event.neighboring)
+            self.noise = ColumnChoices(eta, 2 * sensitivity / eta * GUMBEL_ROUNDING, n_chosen)
 
     def question(self, means, target_bounds=None):
         """About the columns of a TargetPlace.
@@ -309,11 +298,6 @@ class SecondMomentUnits(SquareUnits):
         Rows are clipped to it, their constant included.
     constant : float, > 0
         What stands behind the features of each row; below `row_norm`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event has other releases, or the numbers are outside of what is proved.
     """
 
     what = "second moments"
