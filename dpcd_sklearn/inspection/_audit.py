@@ -12,7 +12,7 @@ from ..linear_model._private_linear_model import PrivateLinearModel
 from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
 from ..utils._public import check_real
-from ..utils._shown import Shown, text_table
+from ..utils._texts import ReadableRepr, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
 from ._release_claims import mu_proved
@@ -24,7 +24,7 @@ from ._simulated_tables import SimulatedTable, is_table
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult(Shown):
+class AuditResult(ReadableRepr):
     """Errors of the best guess of an audit, and what they prove.
 
     Attributes

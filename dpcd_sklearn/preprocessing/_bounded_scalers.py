@@ -416,21 +416,18 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             return "quartiles", 0
         return "tails", most_zooms(evidence, n_features, "tails", 4 * AMPLE_EVIDENCE)
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         if self.with_tails and not self.with_centering:
             raise ValueError(
                 "with_tails=True needs with_centering=True: tails are distances from a centre"
             )
         count = n_choices(n_features, *self._way(n_features, budget))
-        return greedy_fit_event(budget, count, 1.0)
+        return [(greedy_fit_event(budget, count, 1.0), QuantileUnits, {})]
 
     def _needed_share(self, signal, n_features):
         """Share of μ² in a pipeline, from its n μ: a model suffers more from wrong scales."""
         needed = n_choices(n_features, "quartiles") * (AMPLE_EVIDENCE / (2 * signal)) ** 2
         return min(max(needed, 0.1), 0.3)
-
-    def _units(self, parts, n_features, sizes):
-        return map(QuantileUnits, parts)
 
     def _map(self):
         lo, hi = self.feature_bounds_

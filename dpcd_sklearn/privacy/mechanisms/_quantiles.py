@@ -27,7 +27,7 @@ import numpy as np
 from ..accounting._events import SelectionEvent
 from ..sums._counts import N_REACHES
 from ._gaussian_sum import Oracle
-from ._questions import Question
+from ._questions import Choices, Question
 from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
@@ -150,16 +150,15 @@ class CellCounts(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class QuantileChoices:
-    """For each quantile and column chooses the cell that holds it.
+class QuantileChoices(Choices):
+    """For each quantile and column chooses the cell that holds it: rows are columns.
 
     Parameters
     ----------
     quantiles : tuple of Fraction
     neighboring : str
-    eta : float or None
-        Bounded range of each choice; None chooses without noise.
-    prior : float64 ndarray of shape (n_cells,), or None
+    eta, prior : as of Choices
+        Options are cells.
     zeros : str
         As of `quantile_scores`.
     intervals : bool
@@ -173,36 +172,18 @@ class QuantileChoices:
     zeros: str = "counted"
     intervals: bool = False
 
-    def release(self, exact, noise):
-        return np.array([self._chosen(exact, quantile, noise) for quantile in self.quantiles])
-
-    def scores(self, counts, quantile):
-        """Those of all cells, in 1/d for the quantile a/d."""
-        if self.intervals:
-            return interval_scores(counts, quantile)
-        return quantile_scores(counts, quantile, zeros=self.zeros)
-
-    def _chosen(self, counts, quantile, noise):
-        scores = self.scores(counts, quantile)
-        if self.eta is None:
-            return scores.argmax(axis=1)
-        keys = noise.log_exponentials(scores.size).reshape(scores.shape)
-        if self.prior is not None:
-            keys -= np.log(self.prior)
-        keys -= scores / self.noise_scale(quantile)
-        return keys.argmin(axis=1)
+    def tables(self, counts):
+        for quantile in self.quantiles:
+            if self.intervals:
+                scores = interval_scores(counts, quantile)
+            else:
+                scores = quantile_scores(counts, quantile, zeros=self.zeros)
+            yield scores / self.noise_scale(quantile)
 
     def noise_scale(self, quantile):
-        """b, the scale of the Gumbel noise on scores."""
-        return 2 * score_sensitivity(quantile, self.neighboring) / self.eta * GUMBEL_ROUNDING
-
-    def excess(self, exact, neighbour):
-        """The range by which log odds differ, over that which is paid for."""
-        largest = 0.0
-        for quantile in () if self.eta is None else self.quantiles:
-            moved = self.scores(neighbour, quantile) - self.scores(exact, quantile)
-            largest = max(largest, np.ptp(moved, axis=1).max() / self.noise_scale(quantile))
-        return largest / self.eta if largest else 0.0
+        """b, the scale of the Gumbel noise on scores; without noise scores are in 1/d."""
+        sensitivity = score_sensitivity(quantile, self.neighboring)
+        return 1.0 if self.eta is None else 2 * sensitivity / self.eta * GUMBEL_ROUNDING
 
 
 def checked_range(choices):
@@ -229,17 +210,12 @@ class QuantileUnits(Units):
     event : FitEvent
         One SelectionEvent, whose count is of columns times quantiles; or a NonPrivateEvent, for
         choices without noise.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or a range outside of what is proved.
     """
 
     what = "quantiles"
 
-    def __init__(self, event):
-        super().__init__(event)
+    def __init__(self, event, **numbers):
+        super().__init__(event, **numbers)
         self.n_choices, self.eta = math.inf, None
         if not self.noiseless:
             choices = self._only(SelectionEvent)
@@ -327,7 +303,8 @@ class QuantileOracle(Oracle):
         relation, eta = self._units.event.neighboring, self._units.eta
         kind = zeros if octaves else "counted", intervals
         choices = QuantileChoices(tuple(quantiles), relation, eta, prior, *kind)
-        return self._source.release(self._counted(of, quantiles), question, choices)
+        chosen = self._source.release(self._counted(of, quantiles), question, choices)
+        return chosen.reshape(len(quantiles), -1)
 
     def _counted(self, of, quantiles):
         """The place of the records that are counted: all, or a sample for all choices alike."""
