@@ -361,9 +361,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     its spread both lie in one cell, and finer cells there are zoomed in on, up to five times and as
     far as evidence (a public number) and double precision go. The last choice is between intervals
     around that centre: where records are not spread within any, but most are one number, the
-    width is twice the upper end of the octave. Of a column that is mostly zero two choices tell the
-    octave of what is not zero, and the wider one is taken. Where evidence is little it is most
-    likely the one that begins at 1: of counts the column becomes the indicator of "not zero".
+    width is twice the upper end of the octave. Of a column that is mostly zero one choice tells the
+    octave of what is not zero, most likely the one that begins at 1 where evidence is little; two
+    more tell how often it doubles until few numbers lie beyond, and the narrower one is taken.
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
 

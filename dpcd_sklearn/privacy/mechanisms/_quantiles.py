@@ -4,7 +4,7 @@
     records that would have to move for it to hold it. Scored are cells and not their edges: far
     beyond all records every edge is as good as the next, and a column between two edges makes them
     all alike.
-(b) q is a fraction a/d, so that d times the score is an integer, and exact.
+(b) q is a fraction a/d, so that d times the score is an integer, and exact; 1 for the largest.
 (c) Octaves say how large numbers are, so their quantile is one of numbers other than zero, unless
     zero itself is the quantile of all. Of a column that is half zeros and half ones every octave
     below one would hold the median of all.
@@ -46,14 +46,17 @@ N_DOUBLINGS = _HALF // 2 + 1
 
 
 def score_sensitivity(quantile, neighboring):
-    """By how much one record moves a score, in 1/d for the quantile a/d: an integer."""
+    """By how much one record moves a score, in 1/d for the quantile a/d."""
     a, d = quantile.numerator, quantile.denominator
-    return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+    both_ways = {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+    # the largest number: records lie beyond a cell or not, so all scores move the same way, by 1
+    # at most, and their range is that of moves by 1/2 both ways
+    return both_ways / 2 if a == d else both_ways
 
 
 def sampled_halvings(n_public, eta, quantiles):
     """How often the probability of a record to be counted is halved: from public numbers."""
-    share = min(min(quantile, 1 - quantile) for quantile in quantiles)
+    share = min(min(quantile, 1 - quantile) or 1 for quantile in quantiles)
     evidence = max(_AMPLE_EVIDENCE, _EVIDENCE_BEYOND / share)
     halvings = int(math.log2(max(n_public / max(_LEAST_SAMPLE, evidence / eta), 1.0)))
     return halvings if halvings > 1 else 0  # to copy a half takes as long as to count all
@@ -286,12 +289,11 @@ class QuantileOracle(Oracle):
         if prior is not None and not (np.abs(np.log(prior)) <= _LONGEST_ODDS).all():
             raise ValueError("a prior lies between e^-16 and e^16")
         for quantile in quantiles:
-            if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
-                raise TypeError("a quantile is a Fraction between 0 and 1")
+            if not isinstance(quantile, Fraction) or not 0 < quantile <= 1 - intervals / 4:
+                raise TypeError("a quantile is a Fraction above 0, at most 1, or 3/4 of intervals")
         name = {"features": "n_features", "target": "n_targets"}.get(of)
         n_columns = getattr(self._place, name) if name else 1
-        if columns is not None:
-            n_columns = np.count_nonzero(columns)
+        n_columns = n_columns if columns is None else np.count_nonzero(columns)
         if not n_columns:
             return np.empty((len(quantiles), 0), dtype=np.intp)
         self._count_down("quantiles", len(quantiles) * n_columns)
