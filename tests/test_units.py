@@ -67,6 +67,11 @@ CHOICES = [{"event": of(SelectionEvent(eta, 3), G(2.0, 5))} for eta in (0.0, mat
 SAMPLES = [{"event": of(PoissonSampledEvent(r, 2.0))} for r in (0.0, 1.5, math.nan, 2.0**-41)]
 SAMPLES += [{"event": of(PoissonSampledEvent(0.5, 0.0))}]
 SAMPLES += [{"event": of(*[PoissonSampledEvent(0.5, 2.0)] * 2)}]
+# What sums that are released once refuse, and what those of columns do besides.
+SUMS = [*MANY, *NORMALIZERS, {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))}]
+SUMS += [{"event": of(G(z))} for z in (1e-12, 1e300)]
+NO_COLUMN = [{"n_columns": n} for n in (0, -1)]
+COLUMNS = [*SUMS, *NO_COLUMN, {"n_columns": MOST_COLUMNS + 1}, {"event": of(NonPrivateEvent())}]
 TABLE = {
     CoordinateUnits: (
         {"event": of(G(2.0, 5), SelectionEvent(0.1, 3)), "smoothness": np.ones(2), "clip": 1.0}
@@ -116,21 +121,11 @@ TABLE = {
     ),
     SmoothnessUnits: (
         {"event": of(G(2.0)), "n_columns": 3, "with_means": True} | SIZES,
-        [
-            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
-            *({"event": of(G(z))} for z in (1e-12, 1e300)),
-            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
-            {"event": of(SelectionEvent(0.1, 1))}, {"event": of(G(1.0), G(2.0))},
-            {"n_normalizer": 2**49},
-        ],
+        [*COLUMNS, {"event": of(G(1.0), G(2.0))}, {"n_normalizer": 2**49}],
     ),
     CountUnits: (
         {"event": of(G(2.0)), "n_classes": 3} | SIZES,
-        [
-            *MANY, *NORMALIZERS, *({"n_classes": n} for n in (0, 1, 257)),
-            *({"event": of(G(z))} for z in (1e-12, 1e300)),
-            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
-        ],
+        [*SUMS, *({"n_classes": n} for n in (0, 1, 257)), {"event": of(NonPrivateEvent())}],
     ),
     ScoreUnits: (
         {"event": of(G(2.0)), "kind": "cells", "size": 4, "n_samples": 9},
@@ -159,29 +154,10 @@ TABLE = {
             {"event": of(CoveredEvent(2.0, 1e-6, 2))}, {"event": of(G(2.0))},
         ],
     ),
-    PresentUnits: (
-        {"event": of(G(2.0)), "n_columns": 3} | SIZES,
-        [
-            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
-            *({"event": of(G(z))} for z in (1e-12, 1e300)),
-            {"event": of(G(2.0, 2))}, {"event": of(NonPrivateEvent())},
-        ],
-    ),
-    RunningUnits: (
-        {"event": of(G(2.0)), "n_columns": 3} | SIZES,
-        [
-            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1, MOST_COLUMNS + 1)),
-            *({"event": of(G(z))} for z in (1e-12, 1e300)),
-            {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))},
-        ],
-    ),
+    PresentUnits: ({"event": of(G(2.0)), "n_columns": 3} | SIZES, COLUMNS),
+    RunningUnits: ({"event": of(G(2.0)), "n_columns": 3} | SIZES, COLUMNS),
     TargetUnits: (
-        {"event": of(G(2.0)), "n_columns": 3, "n_classes": 0} | SIZES,
-        [
-            *MANY, *NORMALIZERS, *({"n_columns": n} for n in (0, -1)),
-            *({"event": of(G(z))} for z in (1e-12, 1e300)),
-            {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))},
-        ],
+        {"event": of(G(2.0)), "n_columns": 3, "n_classes": 0} | SIZES, [*SUMS, *NO_COLUMN],
     ),
     ColumnUnits: (
         {"event": of(SelectionEvent(0.1, 3)), "n_chosen": 3, "n_classes": 2, "width": 5} | SIZES,

@@ -141,8 +141,7 @@ class DPTargetEncoder(CategoryEncoder):
     def _plan_releases(self, n_features, budget):
         self._check_together(n_features)
         facts = {"n_columns": n_features, "n_classes": self._n_classes}
-        names = super()._plan_releases(n_features, budget)
-        if not names:
+        if not self._n_learnt(n_features):
             return [(gaussian_fit_event(budget, 1), TargetUnits, facts)]
         parts = partition_event, lambda own: gaussian_fit_event(own, 1)
         (own, rest), _ = joint_budgets(parts, [_SHARE_OF_NAMES, 1 - _SHARE_OF_NAMES], budget)
