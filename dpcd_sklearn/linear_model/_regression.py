@@ -20,7 +20,7 @@ from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array, column_or_1d
 
 from ..losses import loss_of
-from ..plan._target_mean import found_mean
+from ..plan._target_mean import found_mean, start_within
 from ..utils._input import check_finite_target, read_input
 from ..utils._other_arrays import given_back, on_host, refuse_collections
 from ..utils._public import check_bounds
@@ -90,9 +90,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
                 f"target_bounds ({lo:g}, {hi:g}) leave the target no width; state the range that "
                 "the target may take"
             )
-        if np.isinf(self.epsilon):
-            return 0.0, 1.0
-        return float(center), float(half_width)
+        return (0.0, 1.0) if np.isinf(self.epsilon) else (float(center), float(half_width))
 
     def _check_range_of_link(self, n_outputs):
         """Refuse several targets, and bounds that a log link can't reach."""
@@ -131,8 +129,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         return np.zeros((1, request.n_features)), intercept
 
     def _start_at_mean(self, plan, receipt, records, key):
-        """The plan in units of the released mean, and where it starts."""
-        mean, weight = found_mean(plan, receipt, records, key)
+        """The plan, of a log link in units of the released mean, and where it starts."""
+        mean, weight, noise = found_mean(plan, receipt, records, key)
+        if self._log_link is None:
+            return plan, start_within(plan.request, mean, noise)
         plan = plan.with_loss(plan.request.loss.around(mean, weight, plan.knows_weights))
         return plan, self._start_at(plan.request)
 
@@ -185,9 +185,8 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _scale_target(self, y, request):
         y = np.ascontiguousarray(y, dtype=np.float64)
-        if np.isinf(self.epsilon):
-            return y
-        if (bounds := self._bounds_of_target(request)) is None:
+        bounds = self._bounds_of_target(request)
+        if np.isinf(self.epsilon) or bounds is None:
             return y
         y = np.clip(y, *bounds)  # a copy, and the only one
         y -= request.target_center

@@ -20,22 +20,20 @@ def warn_of_few_records(request):
     if not request.private:
         return
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
+    knows_mean = request.has_log_link or request.mean_share
     if request.finds_target and not request.target_search.n_choices:
         nothing = "predictions near 0, since target_bounds are neither stated nor found"
-    elif not (request.n_classes or request.finds_target or request.has_log_link):
+    elif not (request.n_classes or request.finds_target or knows_mean):
         nothing += ", and predictions near the middle of target_bounds: state them around that mean"
-    cases = [
-        (_are_few, f"leave little but noise: expect no better than {nothing}"),
-        (
-            _lacks_intervals,
+    are_few, what = _are_few, f"leave little but noise: expect no better than {nothing}"
+    if not are_few(request):
+        are_few = _lacks_intervals
+        what = (
             "leave too much noise in the moments of inference=True: standard errors are NaN, and "
-            "all else is as with inference=False",
-        ),
-    ]
-    case = next((case for case in cases if case[0](request)), None)
-    if case is None:
+            "all else is as with inference=False"
+        )
+    if not are_few(request):
         return
-    are_few, what = case
     records = _least(request, "n", are_few, integer=True)
     epsilon = _least(request, "epsilon", are_few)
     budget = request.budget

@@ -88,14 +88,8 @@ def with_inference(plan, receipt, place, solution, key):
         )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)
-    oracle = MomentOracle(
-        receipt,
-        units,
-        place,
-        loss=request.loss,
-        fit_intercept=request.fit_intercept,
-        key=MOMENTS.key(key),
-    )
+    stated = {"loss": request.loss, "fit_intercept": request.fit_intercept, "key": MOMENTS.key(key)}
+    oracle = MomentOracle(receipt, units, place, **stated)
     at, clip = (walk.root, solution.coef), walk.clips[-1]
     # Gradients may be far within their clip. Their moments have a narrower one: 12 times the mean
     # square, which is no less than two standard deviations of its noise, or as much wider as

@@ -54,7 +54,7 @@ def _could_count(request):
 
 
 def _evidence(request, share):
-    return request.budget.n * request.budget.mu * math.sqrt(share) / request.n_classes
+    return request.evidence * math.sqrt(share) / request.n_classes
 
 
 class Counts(Release):

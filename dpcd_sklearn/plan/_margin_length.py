@@ -44,13 +44,9 @@ def length_share(request):
         and request.class_weight is None  # weighted shares are those of other records
         and request.fit_intercept
         and not request.penalize_intercept
-        and _evidence(request) >= _LEAST_EVIDENCE
+        and request.evidence >= _LEAST_EVIDENCE
     )
     return _SHARE if wanted else 0.0
-
-
-def _evidence(request):
-    return request.budget.n * request.budget.mu
 
 
 class Length(Release):
@@ -63,7 +59,7 @@ class Length(Release):
         return plan.request.length_share
 
     def units(self, plan, n_samples):
-        clip = _CLIP if _evidence(plan.request) < _CLEAR else _WIDER_CLIP
+        clip = _CLIP if plan.request.evidence < _CLEAR else _WIDER_CLIP
         clip *= math.sqrt(2)  # of each of two coordinates
         return CoordinateUnits(**self.paid(plan, n_samples), smoothness=np.ones(2), clip=clip)
 

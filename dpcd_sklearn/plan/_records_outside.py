@@ -31,11 +31,8 @@ _SHARE_OF_FAR = 0.02
 
 def share_of_outside(request):
     """Share of μ² for the count; 0 where no bound is found or no interval is asked for."""
-    if not (
-        request.private
-        and request.inference
-        and (request.scales.n_choices or request.target_search.n_choices)
-    ):
+    has_found = request.scales.n_choices or request.target_search.n_choices
+    if not (request.private and request.inference and has_found):
         return 0.0
     mu = request.budget.mu
     aimed = (1 / (_NOISE * math.sqrt(request.budget.n) * mu)) ** 2

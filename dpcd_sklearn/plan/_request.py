@@ -81,7 +81,7 @@ class Request:
         Share of μ² for numbers of records of the classes, from or to which intercepts are moved; 0
         where these are not released.
     mean_share : float
-        Share of μ² for the mean of a target with a log link; 0 where it is not released.
+        Share of μ² for the mean of a target; 0 where it is not released.
     length_share : float
         Share of μ² for the length of margins; 0 where it is not released.
     finds_scales : bool
@@ -278,6 +278,11 @@ class Request:
         mu, size = self.budget.mu, self.n_coordinates
         share = share_for_inference(self.budget.n * mu / math.sqrt(size), size)
         return share * self.share_left
+
+    @property
+    def evidence(self):
+        """n μ of all releases together."""
+        return self.budget.n * self.budget.mu
 
     @cached_property
     def signal(self):

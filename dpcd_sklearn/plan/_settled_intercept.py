@@ -13,9 +13,8 @@ from scipy.special import expit
 
 from ..loops import _cd
 from ..privacy.mechanisms._record_oracle import RecordOracle
-from ..privacy.mechanisms._units import CoordinateUnits
 from ..samplings import SingleSampling
-from ._release import Release
+from ._target_mean import OfIntercept, reach
 
 # Share of μ² for the derivatives, and their number.
 _SHARE, _COUNT = 0.05, 3
@@ -36,27 +35,16 @@ def is_settled(request, residual_clip):
         return False
     if request.clip != "auto" or request.class_weight is not None or residual_clip >= _NARROW:
         return False
-    z = math.sqrt(_COUNT / _SHARE) / request.budget.mu
+    noise = math.sqrt(_COUNT / _SHARE) / request.evidence
     neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
-    return neighbors * z / request.budget.n <= _MOST_NOISE
+    return neighbors * noise <= _MOST_NOISE
 
 
-class Settling(Release):
-    """Derivatives of the intercept, with a clip that none of them reaches."""
-
-    name = "intercept"
-    count = _COUNT
-
-    def share(self, plan):
-        return _SHARE * plan.settles
-
-    def units(self, plan, n_samples):
-        smoothness = plan.geometry.smoothness
-        clip = math.sqrt(float(smoothness.sum()) / float(smoothness[-1]))
-        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=smoothness, clip=clip)
+def _share(plan):
+    return _SHARE * plan.settles
 
 
-SETTLING = Settling()
+SETTLING = OfIntercept("intercept", _COUNT, _share, reach)
 
 
 def settled(plan, receipt, place, key, start, coef):

@@ -114,37 +114,33 @@ def shrunk(plan, solution, start):
     plan : SolverPlan or OutputByOutput
     solution : Solution
     start : (coef, intercept) or None
-        Where the fit started: at the released shares of classes, or at zero.
+        Where the fit started: at released shares of classes, or at a released mean; or at zero.
     """
     if not is_shrunk(plan.request):
         return solution
     known = np.zeros_like(solution.coef)
-    if start is not None:
+    if start is not None and (plan.request.n_classes or _knows_middle(plan.request)):
         known[..., -1] = np.reshape(start[1], known.shape[:-1])
     elif plan.request.n_classes and plan.request.fit_intercept and lacks_scale(plan.request):
         known[..., -1] = _LEAST * solution.coef[..., -1]  # the first class is not the likeliest
     elif plan.request.fit_intercept and not (plan.request.n_classes or _knows_middle(plan.request)):
         known[..., -1] = solution.coef[..., -1]  # of nothing else the mean is known
     moved = solution.coef - known
-    outputs = plan.outputs
-    parts = moved if len(outputs) > 1 else [moved]
-    factors = [
-        shrinkage(one.request, _length(one, part)) for one, part in zip(outputs, parts, strict=True)
-    ]
-    if plan.request.n_classes:  # classes are compared with each other
-        factor = min(sum(factors) / len(factors), _borne_out(plan, solution, known))
-        factors = [factor] * len(factors)
-    return moved_by(np.array(factors) if len(outputs) > 1 else factors[0], solution, known)
+    parts = moved if len(plan.outputs) > 1 else [moved]
+    pairs = zip(plan.outputs, parts, strict=True)
+    factor = np.mean([shrinkage(one.request, _length(one, part)) for one, part in pairs])
+    if plan.request.n_classes:
+        factor = min(factor, _borne_out(plan, solution, known))
+    return moved_by(float(factor), solution, known)
 
 
 def moved_by(factor, solution, known):
-    """A solution so many times as far from the model that is known, or each output of it."""
-    factors, bases = (factor, known) if np.ndim(factor) else ([factor], [known])
-    factor = np.reshape(factor, (-1, 1)) if np.ndim(factor) else factor
+    """A solution so many times as far from the model that is known."""
     path, noise = solution.path, solution.noise
+    bases = known if len(solution.strengths) > 1 else [known]
     strengths = tuple(
-        one and one.moved(lambda w, b=b, f=f: b + f * (w - b))
-        for one, b, f in zip(solution.strengths, bases, factors, strict=True)
+        one and one.moved(lambda w, b=b: b + factor * (w - b))
+        for one, b in zip(solution.strengths, bases, strict=True)
     )
     return replace(
         solution,

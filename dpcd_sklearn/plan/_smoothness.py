@@ -46,9 +46,9 @@ def smoothness_share(request):
         )
     if not request.private or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.budget.n * request.budget.mu
     # a noise of one, for the root of the share
-    least_root = squares_sensitivity(request.n_features, _looks_for_means(request)) / signal
+    sensitivity = squares_sensitivity(request.n_features, _looks_for_means(request))
+    least_root = sensitivity / request.evidence
     share = min(max((least_root / _NOISE) ** 2, _LEAST_SHARE), _MOST_SHARE)
     return share if least_root <= _MOST_NOISE * share**0.5 else 0.0
 
@@ -66,7 +66,7 @@ def _share_of_mean_row(request):
     """
     if not wants_mean_row(request) or request.n_features > MOST_COLUMNS:
         return 0.0
-    signal = request.budget.n * request.budget.mu * _SHARE_OF_ROW**0.5
+    signal = request.evidence * _SHARE_OF_ROW**0.5
     noise = 2 * squares_sensitivity(request.n_features, True) / signal
     return _SHARE_OF_ROW if noise <= _MOST_NOISE_OF_ROW else 0.0
 

@@ -28,7 +28,7 @@ from ._scales import SCALES
 from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
 from ._target import TARGET
-from ._target_mean import OF_MEANS
+from ._target_mean import MEAN_AT_END, TARGET_MEAN
 
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
@@ -36,7 +36,8 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 _NARROW = 0.0, 2.0**-10
 
 # Releases that a fit may make beside its updates, in the order of their events.
-RELEASES = (SCALES, FAR, TARGET, SMOOTHNESS, *OF_MEANS, COUNTS, SETTLING, LENGTH, OUTSIDE, MOMENTS)
+RELEASES = (SCALES, FAR, TARGET, SMOOTHNESS, TARGET_MEAN, MEAN_AT_END, COUNTS, SETTLING, LENGTH)
+RELEASES += (OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}
 

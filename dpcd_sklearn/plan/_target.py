@@ -162,13 +162,10 @@ def _tail(evidence, beyond, able):
 def _ways(request):
     """Zooms, and one of `_WAYS`, of each search, the finest first."""
     cheap, dear, of_a_mean = _WAYS
-    if request.centres_target:
-        for zooms in range(_MOST_ZOOMS, 0, -1):
-            yield zooms, (*cheap[:2], _LEAST_OF_ZOOMS)
-    yield 0, cheap
-    yield 0, dear
-    if not request.inference:  # of a mean alone there are no intervals, and nothing pays for them
-        yield 0, of_a_mean
+    zooms = range(_MOST_ZOOMS, 0, -1) if request.centres_target else ()
+    ways = [(k, (*cheap[:2], _LEAST_OF_ZOOMS)) for k in zooms] + [(0, cheap), (0, dear)]
+    # of a mean alone there are no intervals, and nothing pays for them
+    return ways if request.inference else [*ways, (0, of_a_mean)]
 
 
 TARGET = SearchRelease("target", "target_search")
