@@ -67,7 +67,7 @@ CHOICES = [{"event": of(SelectionEvent(eta, 3), G(2.0, 5))} for eta in (0.0, mat
 SAMPLES = [{"event": of(PoissonSampledEvent(r, 2.0))} for r in (0.0, 1.5, math.nan, 2.0**-41)]
 SAMPLES += [{"event": of(PoissonSampledEvent(0.5, 0.0))}]
 SAMPLES += [{"event": of(*[PoissonSampledEvent(0.5, 2.0)] * 2)}]
-# What sums that are released once refuse, and what those of columns do besides.
+# Sums that are released once refuse these, and those of columns some more.
 SUMS = [*MANY, *NORMALIZERS, {"event": of(G(2.0, 2))}, {"event": of(SelectionEvent(0.1, 1))}]
 SUMS += [{"event": of(G(z))} for z in (1e-12, 1e300)]
 NO_COLUMN = [{"n_columns": n} for n in (0, -1)]

@@ -129,12 +129,10 @@ class Choices:
         """The range by which log odds differ, over that which is paid for."""
         if self.eta is None:
             return 0.0
-        ranges = []
+        pairs = zip(self.tables(exact), self.tables(neighbour), strict=True)
         with np.errstate(invalid="ignore"):  # of options that are no candidates, here and there
-            for before, after in zip(self.tables(exact), self.tables(neighbour), strict=True):
-                moved = after - before
-                ranges.append(np.max(np.nanmax(moved, axis=1) - np.nanmin(moved, axis=1)))
-        return np.max(ranges) / self.eta
+            moved = np.concatenate([after - before for before, after in pairs])
+            return np.max(np.nanmax(moved, axis=1) - np.nanmin(moved, axis=1)) / self.eta
 
 
 @dataclass(frozen=True, eq=False)
