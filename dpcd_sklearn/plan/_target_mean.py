@@ -28,7 +28,7 @@ _SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
 _ENOUGH, _AIMED_NOISE, _MOST_NOISE = 50.0, 0.2, 0.25
 _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
 # A mean nearer to the middle of the bounds than so many deviations of its noise tells nothing.
-_DEVIATIONS = 2.0
+_DEVIATIONS = 2.5
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
 # No mean weight is taken to be less.
