@@ -16,7 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
-from dpcd_sklearn.utils._shown import with_shared_texts
+from dpcd_sklearn.utils._texts import with_shared_texts
 
 pytest.importorskip("numpydoc", reason="numpydoc, of the extra doc, reads the docstrings")
 

@@ -649,7 +649,7 @@ def test_the_report_is_a_list_and_reads_as_text_and_html():
     assert [leak.severity for leak in report] == ["void", "note"]
     assert str(report).splitlines()[0] == "Pipeline: 1 void, 1 note"
     assert "pipeline.standardscaler" in str(report) and "instead: dpcd_sklearn" in str(report)
-    assert "<td>pipeline.standardscaler</td>" in report._repr_html_()
+    assert ">pipeline.standardscaler</td>" in report._repr_html_()
 
 
 def test_an_empty_report_is_false_and_says_that_it_proves_nothing():

@@ -320,7 +320,7 @@ def test_tails_of_features_are_asked_about_whatever_the_target(stated):
     model = DPLinearRegressor(epsilon=3.0, random_state=ReproducibleNoise(0), **stated)
     lo, hi = model.fit(X, rng.normal(20, 3, n)).feature_bounds_
     assert hi[0] > np.quantile(heavy, 0.93) and hi[1] < 10
-    assert model.privacy_event_.releases[0].count == 6 * 2
+    assert model.privacy_event_.releases[0].count == n_choices(2, "tails", 5)
 
 
 def test_the_tail_of_a_target_is_held():
@@ -558,10 +558,11 @@ def test_bounds_hold_both_values_of_columns_that_have_two(evidence):
     how, zooms = WAYS[evidence]
     seen, width = seen_and_width(X, float(evidence), how, zooms)
     assert (seen > 0.2).all() and (width > 8).mean() < 0.06
-    # nor are amounts of which half are zero cut to a thousandth, where evidence tells of the others
-    X = np.where(rng.random((4000, 200)) < 0.52, 0.0, 1e3 * np.exp(rng.normal(size=(4000, 200))))
-    seen, _ = seen_and_width(X, float(evidence), how, zooms)
-    assert (seen < 0.003).mean() <= {37: 0.4, 60: 0.05}.get(evidence, 0)
+    # nor are amounts of which many are zero cut to a thousandth, where evidence tells of the others
+    for zeros, most in ((0.52, {37: 0.05}), (0.75, {37: 0.08}), (0.9, {37: 1.0, 60: 0.5})):
+        X = 1e3 * np.exp(rng.normal(size=(4000, 200))) * (rng.random((4000, 200)) > zeros)
+        seen, width = seen_and_width(X, float(evidence), how, zooms)
+        assert (seen < 0.003).mean() <= most.get(evidence, 0.02) and (width > 32).mean() <= 0.12
 
 
 # --- far from zero, and in other units ------------------------------------------------------------

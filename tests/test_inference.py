@@ -13,6 +13,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from tables import table
+from twins import LinearOracle
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -131,23 +132,6 @@ def test_without_noise_errors_are_those_of_the_sandwich():
     np.testing.assert_allclose(found.coef_cov_, classical, rtol=1e-3, atol=1e-6)
 
 
-class LinearOracle:
-    """Gradients H w - b in a geometry, with noise that is given."""
-
-    def __init__(self, hessian, target, noise):
-        self.hessian, self.target, self.noise = hessian, target, list(noise)
-
-    def release_curvature(self):
-        return 0.7 * self.hessian  # steps by another curvature than the true one
-
-    def fix_geometry(self, root):
-        self.root = np.tril(root)
-        return self.root
-
-    def release_preconditioned(self, coef, clip):
-        return self.root @ (self.hessian @ coef - self.target) + clip * self.noise.pop(0)
-
-
 @pytest.mark.parametrize(("averaging", "head"), [("last", 0.5), ("tail", 0.5), ("tail", 0.2)])
 def test_newton_s_recursion_is_how_its_iterates_follow_noise_and_start(averaging, head):
     rng = np.random.default_rng(11)
@@ -159,7 +143,8 @@ def test_newton_s_recursion_is_how_its_iterates_follow_noise_and_start(averaging
     )  # fmt: skip
 
     def end(noise, start=None):
-        oracle = LinearOracle(hessian, target, noise)
+        # steps by another curvature than the true one
+        oracle = LinearOracle(hessian, target, noise, believed=0.7)
         return newton(oracle, dataclasses.replace(problem, start=start))
 
     quiet = end(np.zeros((7, 3)))
@@ -309,7 +294,7 @@ def test_intervals_tests_and_the_table_agree():
         "intercept",
     ]
     html = summary._repr_html_()
-    assert html.count("<tr>") == 5 and f"<td>{estimates[0]:.4g}</td>" in html
+    assert html.count("<tr>") == 5 and f">{estimates[0]:.4g}</td>" in html
     summary.rows[0] = "<script>", summary.rows[0][1]
     assert "<script>" not in summary._repr_html_()
     assert summary.as_html() == summary._repr_html_()

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from twins import LinearOracle
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -64,25 +65,6 @@ def test_it_is_how_coefficients_scatter_over_noise(params):
     assert 0.8 < np.exp(np.mean(np.log(ratio))) < 1.25
 
 
-class LinearOracle:
-    """Gradients H w - b, in units of sqrt(M) and a geometry, with noise that is given, and H."""
-
-    def __init__(self, hessian, target, noise):
-        self.hessian = hessian / np.sqrt(np.outer(SMOOTHNESS, SMOOTHNESS))
-        self.target, self.noise = target / np.sqrt(SMOOTHNESS), list(noise)
-
-    def release_curvature(self):
-        return self.hessian
-
-    def fix_geometry(self, root):
-        self.root = np.tril(root)
-        return self.root
-
-    def release_preconditioned(self, coef, clip):
-        gradient = self.hessian @ (np.sqrt(SMOOTHNESS) * coef) - self.target
-        return self.root @ gradient + clip * self.noise.pop(0)
-
-
 def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
     rng = np.random.default_rng(1)
     half = rng.normal(size=(20, 3))
@@ -93,7 +75,7 @@ def test_it_is_exact_for_linear_gradients_and_the_true_curvature():
     )  # fmt: skip
 
     def end(noise, start=None):
-        oracle = LinearOracle(hessian, target, noise)
+        oracle = LinearOracle(hessian, target, noise, SMOOTHNESS)
         return newton(oracle, dataclasses.replace(problem, start=start))
 
     quiet = end(np.zeros((9, 3)))

@@ -282,19 +282,6 @@ def test_half_the_noise_is_noticed(mutant):
     assert last.std() < 1.3 * std
 
 
-def test_derivatives_have_a_stream_of_noise_of_their_own():
-    plan = plan_of()
-    event, key = plan.part_of("intercept"), bytes(range(32))
-    place = LocalPlace(WIDE, OF_WIDE.astype(float))
-
-    def moved(key):
-        coef = np.zeros(P_WIDE + 1)
-        return _settled_intercept.settled(plan, charge(None, event), place, key, 0.4, coef)
-
-    assert_array_equal(moved(key), moved(key))
-    assert (moved(None) != moved(key)).any() and not moved(None)[:-1].any()
-
-
 def test_unsettled_iterates_and_the_settled_model_are_told_apart():
     model = clone(MODEL).set_params(coef_path=True).fit(WIDE, OF_WIDE)
     assert all(len(one) == P_WIDE for one, _ in pairwise(model.coef_path_))

@@ -141,13 +141,6 @@ def test_half_the_noise_is_noticed(mutant, monkeypatch):
     assert (np.std(found) > 0.75 * std) == (mutant == 1.0) and np.std(found) < 1.25 * std
 
 
-def test_derivatives_have_a_stream_of_noise_of_their_own():
-    plan, key = plan_of(), bytes(range(32))
-    coef = np.array([1.0, 0.5, 0.0])
-    assert_array_equal(moved(plan, coef, key), moved(plan, coef, key))
-    assert LENGTH.key(key) != key
-
-
 def test_no_fit_is_ruined_by_margins_that_are_too_long():
     """Labels of noise alone: the model of the shares is what there is to be found."""
     rng, losses = np.random.default_rng(1), []

@@ -25,8 +25,8 @@ from dpcd_sklearn.privacy.mechanisms._quantiles import (
 from dpcd_sklearn.privacy.noise import NoiseSource
 from dpcd_sklearn.privacy.sums import LocalPlace, Place, _counts
 
-MEDIAN, LOWER, UPPER = Fraction(1, 2), Fraction(1, 4), Fraction(3, 4)
-QUANTILES = [MEDIAN, LOWER, UPPER, Fraction(7, 10), Fraction(1, 100)]
+MEDIAN, LOWER, UPPER, LARGEST = (Fraction(k, 4) for k in (2, 1, 3, 4))
+QUANTILES = [MEDIAN, LOWER, UPPER, Fraction(7, 10), Fraction(1, 100), LARGEST]
 RELATIONS = ["replace_one", "add_remove"]
 N, P = 200, 6
 
@@ -201,7 +201,7 @@ def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
     kind, neighboring, quantile
 ):
     rng = np.random.default_rng(0)
-    most, columns = [], np.arange(500)
+    moves, columns = [], np.arange(500)
     for n_cells in range(2, 9):
         means = rng.choice([0.3, 3, 30], (500, 1))
         counts = rng.poisson(means, (500, n_cells))
@@ -210,8 +210,10 @@ def test_a_record_moves_scores_by_the_sensitivity_at_most_and_some_by_all_of_it(
         if neighboring == "replace_one":
             counts[columns, there] += 1
         one, two = (SCORES[kind](c, quantile) for c in (counts, other))
-        most.append(np.abs(one - two).max())
-    assert max(most) == score_sensitivity(quantile, neighboring)
+        moves.append((np.abs(one - two).max(), np.ptp(one - two, axis=1).max() / 2))
+    # all scores move the same way where the largest number is asked for
+    (move, half_range), most = np.max(moves, axis=0), score_sensitivity(quantile, neighboring)
+    assert half_range <= most == (half_range if quantile == 1 else move)
 
 
 def test_the_best_interval_is_the_shortest_with_so_many_spread_records():
@@ -279,11 +281,11 @@ def exact_law(counts, quantile, eta, neighboring, prior=1.0, zeros="counted"):
         too_many = counts[0] - float(quantile) * sum(counts)
         u[1:] = -np.maximum(missing([0, *counts[1:]]), too_many)[1:]
     q = float(quantile)
-    s = 1.0 if neighboring == "replace_one" else max(q, 1 - q)
+    s = 0.5 if q == 1 else 1.0 if neighboring == "replace_one" else max(q, 1 - q)
     return special.softmax(u * eta / (2 * s) + np.log(prior))
 
 
-@pytest.mark.parametrize("quantile", [MEDIAN, LOWER, Fraction(7, 10)], ids=str)
+@pytest.mark.parametrize("quantile", [MEDIAN, LOWER, Fraction(7, 10), LARGEST], ids=str)
 @pytest.mark.parametrize("neighboring", RELATIONS)
 @pytest.mark.parametrize("eta", [0.1, 1.0])
 def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
@@ -294,6 +296,7 @@ def test_the_law_of_a_choice_is_the_exact_one(eta, neighboring, quantile):
         law = exact_law(counts, quantile, eta, neighboring, zeros=zeros)
         found = stats.chisquare(np.bincount(chosen, minlength=7), 100_000 * law)
         assert found.pvalue > 1e-9
+    quantile = min(quantile, UPPER)  # no interval has the largest
     counts = around_centre(np.array([counts]))
     chosen = choices(
         counts[0], quantile, eta, neighboring, 20_000, cells={"around": 0, "intervals": True}
@@ -386,12 +389,14 @@ def test_no_more_than_what_was_paid_for_is_released_and_nothing_else_is_read():
         pickle.dumps(oracle)
 
 
-@pytest.mark.parametrize("quantile", [0.5, Fraction(0), Fraction(1), "1/2"])
+@pytest.mark.parametrize("quantile", [0.5, Fraction(0), Fraction(5, 4), "1/2"])
 def test_a_quantile_is_a_public_fraction(quantile):
     event = FitEvent((SelectionEvent(0.5, 5),))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), Watched([1, 2], 3))
     with pytest.raises(TypeError, match="Fraction"):
         oracle.release_quantiles("features", [quantile])
+    with pytest.raises(TypeError, match="of intervals"):
+        oracle.release_quantiles("features", [LARGEST], around=(0.0, 1.0), intervals=True)
 
 
 # --- scales -------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
 FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
-SEEN_BY_LOOPS = ("dpcd_sklearn.privacy.mechanisms._oracle.Oracle",)
+SEEN_BY_LOOPS = ("dpcd_sklearn.privacy.mechanisms._oracle.SolverOracle",)
 
 SOURCES = sorted(
     path.relative_to(PACKAGE).as_posix()
@@ -307,8 +307,9 @@ def circles(sources):
 
 
 def fields_of_an_oracle(fields):
-    source = f"cdef class Oracle:\n    {fields}\n\ncdef class Other(Oracle):\n    cdef object X\n"
-    return fields_that_reach_records(source, "Oracle")
+    other = "cdef class Other(SolverOracle):\n    cdef object X\n"
+    source = f"cdef class SolverOracle:\n    {fields}\n\n{other}"
+    return fields_that_reach_records(source, "SolverOracle")
 
 
 LOOP = "loops/_a.pyx"
@@ -340,11 +341,11 @@ ORACLE = "from ..privacy.mechanisms._oracle cimport"
         (private_scikit_learn, (LOOP, "from sklearn.utils._cython_blas cimport _dot"), True),
         (private_scikit_learn, (COMPAT, "from sklearn.utils._tags import Tags"), False),
         (private_scikit_learn, ("plan/_a.py", "from sklearn import __version__"), False),
-        (records_in_a_loop, (LOOP, f"{ORACLE} Oracle, PaidOracle"), True),
+        (records_in_a_loop, (LOOP, f"{ORACLE} SolverOracle, PaidOracle"), True),
         (records_in_a_loop, (LOOP, "from ..privacy cimport _oracle"), True),
-        (records_in_a_loop, (LOOP, "def solve(X, Oracle oracle):\n    pass"), True),
+        (records_in_a_loop, (LOOP, "def solve(X, SolverOracle oracle):\n    pass"), True),
         (records_in_a_loop, (LOOP, "cdef const double *y"), True),
-        (records_in_a_loop, (LOOP, f"{ORACLE} Oracle"), False),
+        (records_in_a_loop, (LOOP, f"{ORACLE} SolverOracle"), False),
         (records_in_a_loop, (LOOP, '"""No X and no y here."""\ncdef double Xw  # y'), False),
         (fields_of_an_oracle, ("cdef const double *_y",), True),
         (fields_of_an_oracle, ("cdef double[::1] _margins",), True),

@@ -14,7 +14,7 @@ from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, Privac
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts, codes_of
 from dpcd_sklearn.model_selection import PrivateSearchCV
-from dpcd_sklearn.model_selection._search_plan import checked_records
+from dpcd_sklearn.model_selection._search_plan import read_searched_records
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
@@ -56,7 +56,7 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     moved = scorer(model, X, labels) - scorer(model, X, [label, *labels[1:]])
     assert abs(moved) < 1 / 400 + 1e-3
     search = PrivateSearchCV(DPLogisticGCD(classes=[0, 1]), {"C": [1.0]})
-    _, kept = checked_records(search.estimator, X, [label, *labels[1:]])
+    _, kept = read_searched_records(search.estimator, X, [label, *labels[1:]])
     assert kept.tolist()[1:] == labels[1:]
     pipeline = make_private_pipeline(DPLogisticGCD(classes=[0, 1]), epsilon=1.0)
     assert pipeline.fit(X, [label, *labels[1:]]).n_features_in_ == 2
@@ -64,7 +64,7 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
 
 def test_a_search_reads_a_masked_target_as_its_model_does():
     y = np.ma.masked_array([0.5, 1.0], mask=[True, False])
-    target = checked_records(DPRidgeSkGD(), np.zeros((2, 1)), y)[1]
+    target = read_searched_records(DPRidgeSkGD(), np.zeros((2, 1)), y)[1]
     assert type(target) is np.ndarray
     assert target.tolist() == [0.5, 1.0]
 

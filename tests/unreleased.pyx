@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from dpcd_sklearn.losses._loss cimport Loss
 from dpcd_sklearn.privacy.mechanisms._lazy_choice cimport LazyChoice
-from dpcd_sklearn.privacy.mechanisms._oracle cimport Oracle
+from dpcd_sklearn.privacy.mechanisms._oracle cimport SolverOracle
 from dpcd_sklearn.privacy.mechanisms._units cimport CoordinateUnits, MeanUnits
 from dpcd_sklearn.privacy.noise._noise cimport NoiseSource
 from dpcd_sklearn.privacy.sums._sums cimport Place, Question, Sums, question_of
@@ -106,7 +106,7 @@ cdef class StatedSums:
         return answer.reshape(-1, size), question.limit
 
 
-def released_mean(Oracle oracle, coef, *, bint sampled):
+def released_mean(SolverOracle oracle, coef, *, bint sampled):
     """One release of an oracle of one output, as a solver sees it."""
     cdef const double[::1] w = np.array(coef, dtype=float)
     cdef double[::1] mean = np.empty(w.shape[0])

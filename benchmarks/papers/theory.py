@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcd_sklearn.privacy.accounting import gdp_mu
 from dpcd_sklearn.utils._public import check_real
-from dpcd_sklearn.utils._shown import Shown
+from dpcd_sklearn.utils._texts import ReadableRepr
 from dpcd_sklearn.utils._typing import ArrayLike
 
 from .theorems import ITERATIONS, SAMPLINGS, promises
@@ -16,7 +16,7 @@ from .theory_facts import check_choice, check_facts
 
 
 @dataclass(frozen=True)
-class UtilityBound(Shown):
+class UtilityBound(ReadableRepr):
     """One line of :class:`UtilityBounds`.
 
     Attributes
@@ -45,7 +45,7 @@ class UtilityBound(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class UtilityBounds(Shown):
+class UtilityBounds(ReadableRepr):
     """Orders of magnitude of the error of each algorithm, the most promising first.
 
     A sequence of :class:`UtilityBound` that also finds them by name: ``bounds[0]``,
@@ -102,7 +102,7 @@ class UtilityBounds(Shown):
 
 
 @dataclass(frozen=True)
-class TheoreticalIterations(Shown):
+class TheoreticalIterations(ReadableRepr):
     """How long a theorem lets an algorithm run.
 
     Attributes

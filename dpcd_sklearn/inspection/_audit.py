@@ -12,7 +12,7 @@ from ..linear_model._private_linear_model import PrivateLinearModel
 from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
 from ..utils._public import check_real
-from ..utils._shown import Shown, text_table
+from ..utils._texts import ReadableRepr, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
 from ._release_claims import mu_proved
@@ -24,7 +24,7 @@ from ._simulated_tables import SimulatedTable, is_table
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult(Shown):
+class AuditResult(ReadableRepr):
     """Errors of the best guess of an audit, and what they prove.
 
     Attributes
@@ -172,10 +172,11 @@ def audit(
     One run over usual records leads, and what it released is what all other runs go on from: only
     the kind in question is drawn afresh. So many records differ that a weak release is heard: k
     records of a μ-GDP release are kμ-GDP. What a model keeps must follow from its releases bit for
-    bit. A kind that was not exercised makes the audit inconclusive. Of many calls of one kind a few
-    dozen are drawn, from the first to the last. Of learnt categories the threshold is tried too: of
-    those that one record alone has none may be named, and the share of runs without such a name
-    stands in the place of errors.
+    bit. A kind that was not exercised makes the audit inconclusive; choices that no run asked do
+    not, where others at their range were looked at. Of many calls of one kind a few dozen are
+    drawn, from the first to the last. Of learnt categories the threshold is tried too: of those
+    that one record alone has none may be named, and the share of runs without such a name stands in
+    the place of errors.
 
     For a Poisson sample the claim that is tested is that of the worst pair that is known.
 

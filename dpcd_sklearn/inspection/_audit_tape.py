@@ -121,7 +121,7 @@ class AuditTape(Recording):
             if self.n_left is not None:
                 self.__dict__["n_left"] -= 1
             if isinstance(mechanism, GreedyChoices):  # scores need the oracle, and so its records
-                exact, mechanism = mechanism.scores(exact), replace(mechanism, scores=None)
+                exact, mechanism = mechanism.scores(exact), replace(mechanism, scores=np.asarray)
         self.entries.append(Entry(question, mechanism, (), exact, drawn))
         if self.n_left == 0:
             raise EnoughError

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from ..pipeline._budget_of_step import private_part
 from ..privacy.ledger._ledger_report import LedgerReport
 from ..utils._public import check_count, check_real
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ._audit import AuditResult, audit
 from ._release_tests import REQUIRED_POWER, power_text
 
@@ -39,7 +39,7 @@ def legend_beside(ax, **options):
 
 
 @dataclass(eq=False, repr=False)
-class AuditDisplay(Shown):
+class AuditDisplay(ReadableRepr):
     """Powers of an audit.
 
     Of each kind of release a bar is the power against half the noise, beside what is required.
@@ -116,7 +116,7 @@ class AuditDisplay(Shown):
 
 
 @dataclass(eq=False, repr=False)
-class BudgetDisplay(Shown):
+class BudgetDisplay(ReadableRepr):
     """Privacy spent over time, by estimator, beside the budget.
 
     Parameters
@@ -212,7 +212,7 @@ class BudgetDisplay(Shown):
 
 
 @dataclass(eq=False, repr=False)
-class EpsilonDisplay(Shown):
+class EpsilonDisplay(ReadableRepr):
     """Scores of private fits by their epsilon, beside a fit without noise.
 
     Parameters

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..linear_model._inference import fixed_features
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ._displays import axes_of, legend_beside
 
 
@@ -68,7 +68,7 @@ def names_of(estimator, model, feature_names, n_features):
 
 
 @dataclass(eq=False, repr=False)
-class CoefficientDisplay(Shown):
+class CoefficientDisplay(ReadableRepr):
     """The largest coefficients of a fitted model, by name, with intervals where it has them.
 
     Coefficients of features in different units can't be compared. Where the model has bounds of the
@@ -250,7 +250,7 @@ class CoefficientDisplay(Shown):
 
 
 @dataclass(eq=False, repr=False)
-class StrengthDisplay(Shown):
+class StrengthDisplay(ReadableRepr):
     """Coefficients along strengths of a penalty, and what each strength is estimated to lose.
 
     Both were released with the fit, so the picture costs nothing.

@@ -17,7 +17,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike, Seed
 
 _FACTORS = (0.25, 0.5, 1.0, 2.0)
@@ -26,7 +26,7 @@ _FARTHEST = 64.0  # times the largest simulation
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FitPlan(Shown):
+class FitPlan(ReadableRepr):
     """Findings of `plan`; nothing in them was computed from records.
 
     Attributes

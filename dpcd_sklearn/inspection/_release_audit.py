@@ -126,8 +126,8 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
             rows.append(lone_names(runs, made_up, kind, number, n_runs, alike, measures))
         rows = _of_one_choice(rows)
         off = unpaid_releases(runs.leader, charged)
-        rows += [_not_exercised(release, -off[key_of(release)]) for release in charged.releases
-                 if off[key_of(release)] < 0]  # fmt: skip
+        looked_at = [kind.release for kind in kinds]
+        rows += _never_made(charged, off, looked_at)
         unpaid = _unpaid(runs, made_up, generator)
         if +off:
             unpaid += ("privacy_event_",)
@@ -149,6 +149,21 @@ def _of_one_choice(rows):
     sums = {name: sum(getattr(row, name) for row in scales) for name in ("n_releases", "n_draws")}
     claim = f"{sums['n_releases']:,} of {best.claim.split(' of ', 1)[1]}"
     return [replace(best, claim=claim, **sums), *(row for row in rows if row.kind != _SCALES)]
+
+
+def _never_made(charged, off, looked_at):
+    """Rows of releases that were charged and not made.
+
+    A choice that is not asked tells nothing, and where others at its range were looked at, so was
+    its mechanism: all choices of scales are one. Gaussian releases of one noise are many.
+    """
+    k = charged.max_contributions
+    same = {key_of(release, k) for release in looked_at if isinstance(release, SelectionEvent)}
+    idle = {key_of(release): release for release in charged.releases}
+    return [
+        _not_exercised(release, -off[key])
+        for key, release in idle.items() if off[key] < 0 and key not in same
+    ]  # fmt: skip
 
 
 def _not_exercised(release, count):

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from ..privacy.mechanisms._quantiles import QuantileChoices
-from ..privacy.mechanisms._questions import GreedyChoices
-from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
-from ..utils._shown import Shown
+from ..privacy.mechanisms._tables import NamedCounts
+from ..utils._texts import ReadableRepr
 from ._simulated_tables import COMMON
 
 # ---- Bounds, powers and verdicts of all audits, from how many guesses were wrong -----------------
@@ -64,7 +62,7 @@ def power_of(errors, n_seen, n_runs, confidence, claimed):
 
 
 @dataclass(frozen=True)
-class ReleaseResult(Shown):
+class ReleaseResult(ReadableRepr):
     """Errors of the best guess from one kind of release, and what they prove.
 
     Attributes
@@ -207,7 +205,7 @@ class ChoiceTest(ReleaseTest):
     def _ratio(self, run, share):
         ratio = 0.0
         for one, other, entry in zip(*self._odds, run, strict=True):
-            picks, width = _picks(entry)
+            picks, width = entry.released, entry.mechanism.width
             if share < 1:
                 picks = _drawn(_log_odds(entry, share), picks.shape[1], width)
             ratio += _log_probability(one, picks, width) - _log_probability(other, picks, width)
@@ -216,27 +214,9 @@ class ChoiceTest(ReleaseTest):
 
 def _log_odds(entry, share=1.0):
     """Log odds of the options of each choice, with a share of the noise: a choice a row."""
-    mechanism, exact = entry.mechanism, entry.exact
-    if isinstance(mechanism, QuantileChoices):
-        odds = [
-            mechanism.scores(exact, quantile) / mechanism.noise_scale(quantile) / share
-            for quantile in mechanism.quantiles
-        ]
-        prior = 0.0 if mechanism.prior is None else np.log(mechanism.prior)
-        return np.concatenate(odds) + prior
-    if isinstance(mechanism, ColumnChoices):
-        exact = exact / mechanism.noise_scale
-    return np.reshape(exact, (1, -1)) / share
-
-
-def _picks(entry):
-    """The options that were picked one after another, by row, and how many exclude each other."""
-    released = entry.released
-    if isinstance(entry.mechanism, QuantileChoices):
-        return np.reshape(released, (-1, 1)), 1
-    if isinstance(entry.mechanism, GreedyChoices):  # each coordinate has two directions
-        return np.array([[2 * j + (direction > 0) for j, direction in released]]), 2
-    return np.reshape(released, (1, -1)), 1
+    prior = entry.mechanism.prior
+    odds = np.concatenate([*entry.mechanism.tables(entry.exact)]) / share
+    return odds if prior is None else odds + np.log(prior)
 
 
 def _drawn(odds, count, width):

@@ -5,7 +5,8 @@ import json
 import math
 
 from ..privacy.accounting._gaussian_dp import gdp_mu
-from ..privacy.ledger._ledger_report import html_table, table_of
+from ..privacy.ledger._ledger_report import table_of
+from ..utils._texts import html_table
 
 # ---- sections, in order -------------------------------------------------------------------------
 #

@@ -42,10 +42,6 @@ def not_private(part):
     return False
 
 
-def resamples(part):
-    return has(part.value, "fit_resample")
-
-
 def own_function(part):
     if part.short in ("FunctionTransformer", "TransformedTargetRegressor"):
         for name in ("func", "inverse_func"):  # predictions go through the second one
@@ -178,10 +174,6 @@ def folds_through_persons(part):
 # ---- meta-estimators ----------------------------------------------------------------------------
 
 
-def bootstraps(part):
-    return part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True"
-
-
 BOOSTING = ("AdaBoostClassifier", "AdaBoostRegressor")
 _ENSEMBLES = (*BOOSTING, "BaggingClassifier", "BaggingRegressor")
 _ONE_VERSUS = ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
@@ -259,10 +251,6 @@ def draws_lazily(part):
     solver = part.get("solver")
     lazy = guarded(lambda: solver.selection == "lazy", False) if part.kind == "private" else False
     return lazy is True and "selection='lazy'"
-
-
-def own_model(part):
-    return part.kind == "private" and not part.name.startswith("dpcd_sklearn.")
 
 
 def is_infinite(epsilon):

@@ -4,6 +4,7 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 
+from ..utils._texts import html_table
 from ._object_tree import guarded
 from ._rules import SEVERITIES, Leak, leaks_of
 
@@ -12,6 +13,7 @@ _NO_PROOF = (
     "that were chosen by looking at the records, several rows of one person, and what your own "
     "code does can't be seen here."
 )
+_COLUMNS = ("severity", "where", "what", "why", "instead")
 
 
 class LeakReport(Sequence[Leak]):
@@ -56,15 +58,8 @@ class LeakReport(Sequence[Leak]):
     __repr__ = __str__
 
     def _repr_html_(self):
-        def line(tag, cells):
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        header = ("severity", "where", "what", "why", "instead")
-        body = "".join(
-            line("td", [getattr(leak, column) for column in header]) for leak in self._leaks
-        )
-        table = f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
-        return f"<p>{html.escape(self._summary())}</p>" + (table if self._leaks else "")
+        rows = [_COLUMNS, *([getattr(leak, column) for column in _COLUMNS] for leak in self._leaks)]
+        return f"<p>{html.escape(self._summary())}</p>" + (html_table(rows) if self else "")
 
 
 def find_leaks(estimator: object, X: object = None) -> LeakReport:

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..utils._shown import Shown
 from ..utils._stated import ReproducibleNoise
+from ..utils._texts import ReadableRepr
 from . import _conditions as when
 from ._classes import class_of
-from ._object_tree import candidates, guarded, tree_of
+from ._object_tree import candidates, guarded, has, tree_of
 
 SEVERITIES = ("void", "leak", "note")
 
 
 @dataclass(frozen=True)
-class Leak(Shown):
+class Leak(ReadableRepr):
     """One thing that the guarantee does not cover.
 
     Attributes
@@ -147,7 +147,7 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
     ),
     (
         "steps that repeat or drop rows",
-        when.resamples,
+        lambda part: has(part.value, "fit_resample"),
         "One record then counts several times, or decides whether others count.",
         "leave it out",
     ),
@@ -184,7 +184,7 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
     ),
     (
         "bootstrap",
-        when.bootstraps,
+        lambda part: part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True",
         "A record that is drawn k times has k times the loss.",
         "bootstrap=False, or VotingRegressor of private models",
     ),
@@ -349,7 +349,7 @@ _NOTE = (  # the guarantee rests on it
     ),
     (
         "private models of your own",
-        when.own_model,
+        lambda part: part.kind == "private" and not part.name.startswith("dpcd_sklearn."),
         "It says what it would release; whether that is all, its author must prove.",
         "a proof, and inspection.audit(model), which tries to break the claim",
     ),

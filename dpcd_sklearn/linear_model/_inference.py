@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
-from ..utils._shown import text_table
+from ..utils._texts import html_table, text_table
 from ..utils._typing import ArrayLike
 
 # ---- The table that `summary` returns, as text, HTML and LaTeX -----------------------------------
@@ -59,13 +59,8 @@ class CoefSummary:
         -------
         str
         """
-        heads = "".join(f"<th>{escape(head)}</th>" for head in ("", *self.heads))
-        rows = "".join(
-            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-            for name, row in self.rows
-        )
-        notes = "<br>".join(map(escape, self.notes))
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><p>{notes}</p>"
+        rows = [["", *self.heads], *([name, *row] for name, row in self.rows)]
+        return f"{html_table(rows)}<p>{'<br>'.join(map(escape, self.notes))}</p>"
 
     _repr_html_ = as_html
 

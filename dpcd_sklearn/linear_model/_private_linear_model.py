@@ -41,8 +41,8 @@ from ..utils._cells import read_labels
 from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count
-from ..utils._shown import with_shared_texts
 from ..utils._stated import Stated
+from ..utils._texts import with_shared_texts
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._documentation import TEXTS, in_two_tiers, short_signature

@@ -11,7 +11,7 @@ clipped by one norm, and moves at once.
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused
@@ -19,12 +19,12 @@ from ._problem import refused
 cdef Py_ssize_t CHUNK = 1 << 16
 
 
-def solve(Oracle oracle, problem, sampling, generator):
+def solve(SolverOracle oracle, problem, sampling, generator):
     """Run DP-CD.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
     sampling : SingleSampling
     generator : numpy.random.Generator

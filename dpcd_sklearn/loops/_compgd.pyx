@@ -17,18 +17,18 @@
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
 
 
-def solve(Oracle oracle, problem, sampling, generator):
+def solve(SolverOracle oracle, problem, sampling, generator):
     """Run DP-CompGD, or DP-CompMiniBatch with a sampling rate below one.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
         With `n_directions`, m, and a smooth penalty, which enters by its gradient.
     generator : numpy.random.Generator
@@ -45,7 +45,7 @@ def solve(Oracle oracle, problem, sampling, generator):
 
 cdef class _Path(Iterate):
 
-    cdef Oracle _oracle
+    cdef SolverOracle _oracle
     cdef object _generator
 
     def __init__(self, oracle, problem, generator):

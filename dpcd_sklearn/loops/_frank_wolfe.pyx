@@ -9,18 +9,18 @@ A vertex is all that a step needs: nothing but the choices is released.
 import numpy as np
 
 from ..penalties._penalty cimport Rule
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused
 
 
-def solve(Oracle oracle, problem, sampling=None, generator=None):
+def solve(SolverOracle oracle, problem, sampling=None, generator=None):
     """Run DP Frank–Wolfe.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
         Its constraint is an l1 ball of all coordinates, there is no penalty, and the smoothness is
         the same for all coordinates.

@@ -11,7 +11,7 @@ in all of them: a noisy vector of its partial derivatives, clipped by one norm, 
 import numpy as np
 
 from ..penalties._penalty cimport Rule
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused
@@ -19,12 +19,12 @@ from ._problem import refused
 cdef Py_ssize_t CHUNK = 1 << 12
 
 
-def solve(Oracle oracle, problem, sampling=None, generator=None):
+def solve(SolverOracle oracle, problem, sampling=None, generator=None):
     """Run DP-GCD; it needs neither a sampling nor public randomness.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
 
     Returns

@@ -1,6 +1,6 @@
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._iterate cimport Iterate
 
 
 cdef class OracleIterate(Iterate):
-    cdef Oracle oracle
+    cdef SolverOracle oracle

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
@@ -11,7 +11,7 @@ from ._problem import refused
 cdef class OracleIterate(Iterate):
     """Keep an oracle informed of every move."""
 
-    def __init__(self, Oracle oracle, problem):
+    def __init__(self, SolverOracle oracle, problem):
         super().__init__(problem)
         self.oracle = oracle
         if self.coef.any():  # the oracle starts from zero
@@ -26,12 +26,12 @@ cdef class OracleIterate(Iterate):
         self.oracle.apply_step(&everything[0], everything.shape[0], &step[0])
 
 
-def partials(Oracle oracle, const double[:, ::1] points, Py_ssize_t j):
+def partials(SolverOracle oracle, const double[:, ::1] points, Py_ssize_t j):
     """Released derivatives of coordinate j at each of several public points, in their order.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
         At zero.
     points : ndarray of shape (n_points, n_coordinates)
     j : int

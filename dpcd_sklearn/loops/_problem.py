@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import softmax
 
 from ..penalties._penalty import Penalty, Rule
+from ..utils._interrupts import held
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +183,12 @@ class Solution:
 
 
 def refused():
-    """The error of a solver that asked for more releases than were paid for."""
-    return RuntimeError(
-        "the oracle refused a release: the fit's receipt is used up, or noise or memory ran out; "
-        "what was charged stays charged"
+    """The error of a solver that asked for more releases than were paid for, or was interrupted."""
+    return held(
+        RuntimeError(
+            "the oracle refused a release: the fit's receipt is used up, or noise or memory ran "
+            "out; what was charged stays charged"
+        )
     )
 
 

@@ -7,18 +7,18 @@ With a sampling rate of one it is full-batch gradient descent, for every number 
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
 
 
-def solve(Oracle oracle, problem, sampling=None, generator=None):
+def solve(SolverOracle oracle, problem, sampling=None, generator=None):
     """Run DP-SGD; who is sampled is the oracle's secret.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
 
     Returns
@@ -31,7 +31,7 @@ def solve(Oracle oracle, problem, sampling=None, generator=None):
 cdef class _Path(Iterate):
     """The iterate and its velocity."""
 
-    cdef Oracle _oracle
+    cdef SolverOracle _oracle
     cdef bint _sampled
     cdef double[::1] _velocity, _gradient
     cdef double _momentum

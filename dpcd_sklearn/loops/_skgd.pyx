@@ -10,7 +10,7 @@ of them, clipped by one norm.
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._oracle_iterate cimport OracleIterate
 
 from ._problem import refused
@@ -18,12 +18,12 @@ from ._problem import refused
 cdef Py_ssize_t CHUNK = 1 << 12
 
 
-def solve(Oracle oracle, problem, sampling, generator):
+def solve(SolverOracle oracle, problem, sampling, generator):
     """Run DP-SkGD.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
     sampling : Sampling, or an object with its face
     generator : numpy.random.Generator

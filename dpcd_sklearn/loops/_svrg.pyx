@@ -10,18 +10,18 @@ smaller than that of gradients.
 
 import numpy as np
 
-from ..privacy.mechanisms._oracle cimport Oracle
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ._iterate cimport Iterate
 
 from ._problem import refused
 
 
-def solve(Oracle oracle, problem, sampling=None, generator=None):
+def solve(SolverOracle oracle, problem, sampling=None, generator=None):
     """Run DP-SVRG: `problem.n_updates` sampled steps, `problem.n_inner` after each full gradient.
 
     Parameters
     ----------
-    oracle : Oracle
+    oracle : SolverOracle
     problem : Problem
 
     Returns
@@ -34,7 +34,7 @@ def solve(Oracle oracle, problem, sampling=None, generator=None):
 cdef class _Path(Iterate):
     """The iterate, its anchor, and the gradient there."""
 
-    cdef Oracle _oracle
+    cdef SolverOracle _oracle
     cdef double[::1] _anchor, _full, _change
     cdef Py_ssize_t _n_inner
 

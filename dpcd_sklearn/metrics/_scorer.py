@@ -23,7 +23,7 @@ from ..utils._compat import num_samples
 from ..utils._input import check_finite_target, read_input
 from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import warn
 from ._metrics import METRICS, Model, ScoreFacts, read
@@ -32,7 +32,7 @@ from ._metrics import METRICS, Model, ScoreFacts, read
 _LARGEST = 1e100
 
 
-class PrivateScorer(Shown):
+class PrivateScorer(ReadableRepr):
     """A score of a model on records that is a private number; made by `make_private_scorer`.
 
     Call it as any scorer of scikit-learn: ``scorer(estimator, X, y)``. Every call is a release of

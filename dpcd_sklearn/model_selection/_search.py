@@ -36,8 +36,8 @@ from . import _candidates, _runs
 from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
 from ._search_plan import (
     asked_of,
-    checked_records,
     planned,
+    read_searched_records,
     refuse_what_runs_refuse,
     set_n_public,
     warn_of_missed,
@@ -293,7 +293,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         # 1. validation and plan: everything public
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
-        X, y = checked_records(self.estimator, X, y)
+        X, y = read_searched_records(self.estimator, X, y)
         X, y, n_samples, ids = self._persons(X, y, groups)
         asked = asked_of(self, n_samples)
         columns = _runs.columns_of(self.estimator, X)

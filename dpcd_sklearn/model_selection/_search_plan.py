@@ -132,7 +132,7 @@ def asked_of(search, n_samples):
     return SearchRequest(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
 
 
-def checked_records(estimator, X, y):
+def read_searched_records(estimator, X, y):
     """The records, of which rows can be taken; a candidate says what else is wrong of them.
 
     Raises

@@ -11,7 +11,7 @@ from ..leaks import KNOWN_SPLITS, full_name
 from ..utils._compat import num_samples
 from ..utils._persons import hashes_of_ids, persons_of
 from ..utils._public import MOST, check_count, check_real
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike, Column
 
 _COINS = "under add_remove no slot of secret coins may be nearly empty"
@@ -20,7 +20,7 @@ _COINS = "under add_remove no slot of secret coins may be nearly empty"
 _LEAST_OF_COINS = 500
 
 
-class PersonKFold(Shown, BaseCrossValidator):
+class PersonKFold(ReadableRepr, BaseCrossValidator):
     """Folds of whole persons, where the fold of a person is a keyed hash of its id.
 
     GroupKFold balances the sizes of its folds, so one person with more records moves others to

@@ -89,7 +89,7 @@ class PartitionedRecords(RecordsOfAFit):
     """
 
     def __init__(self, model, holders):
-        self._holders, self._places, self._by_id = holders, [], refuse_nobody(model)
+        self._holders, self._by_id = holders, refuse_nobody(model)
         found, bits = holders.look(_reader_of(model))
         for one in found:
             if isinstance(one, Exception):
@@ -163,20 +163,6 @@ class PartitionedRecords(RecordsOfAFit):
         request = replace(request, solver=Solver())  # as of the reader
         return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
 
-    def run(self, plan, receipt, scaled, key, generator):
-        try:
-            return super().run(plan, receipt, scaled, key, generator)
-        except RuntimeError as refused:
-            if (failure := self._failure()) is None:
-                raise
-            failure.__cause__, refused = refused, None
-        raise failure
-
-    def _failure(self):
-        """The error that ended a dialogue where a kernel could raise nothing."""
-        dialogues = [d for place in self._places for d in place.dialogues]
-        return next((d.failure for d in dialogues if d.failure is not None), None)
-
     def _place(self, place_of):
         holders, numbers, sizes = self._holders, self._numbers, self._sizes
         place_of = place_of._replace(elsewhere=self._elsewhere)
@@ -187,8 +173,7 @@ class PartitionedRecords(RecordsOfAFit):
         n_targets = self.n_outputs if self._classes is None else 1
         shape = self.shape if place_of.along is None else (self.shape[0], 1)
         samples_rows = not (self.sparse or self._by_id)
-        self._places.append(RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows))
-        return self._places[-1]
+        return RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows)
 
 
 def _in_parts(question, numbers, sizes):

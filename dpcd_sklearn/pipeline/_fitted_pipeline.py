@@ -148,8 +148,8 @@ class LeavesAsPlain:
         """
         name, last = self.steps[-1]
         check_is_fitted(last, "coef_")
-        told = self.told_.get(name, {}).get("feature_bounds", last.feature_bounds)
-        return last._reach(None) if told is None else last.clip_reach(told)
+        bounds = self.told_.get(name, {}).get("feature_bounds", last.feature_bounds)
+        return last._reach(None) if bounds is None else last.clip_reach(bounds)
 
 
 class _Columns:

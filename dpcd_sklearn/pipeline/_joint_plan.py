@@ -34,14 +34,14 @@ _FAINT = 1e-9  # an n μ, at which all steps need the most that they may have
 
 @dataclass(frozen=True, eq=False)
 class StepPlan:
-    """A private step: what it is told, and its share of μ².
+    """A private step: public facts that steps before it give, and its share of μ².
 
     Attributes
     ----------
     name : str
         Where it is in the pipeline, as `set_params` takes it.
     step : estimator
-    told : dict
+    facts : dict
         Public facts that it does not state, as its parameters.
     columns : int, or rows of them for a step that picks columns by name
     n_outputs : int
@@ -53,7 +53,7 @@ class StepPlan:
 
     name: str
     step: object
-    told: dict
+    facts: dict
     columns: object
     n_outputs: int
     sparse: bool
@@ -62,7 +62,7 @@ class StepPlan:
     def planned(self, n_samples, relation):
         """From a Budget to what this step would release."""
         step = clone(self.step)
-        step.set_params(**as_params(step, self.told | relation))
+        step.set_params(**as_params(step, self.facts | relation))
         if getattr(step, "shares_one_budget", False):  # its own steps are walked once
             plan = step._planner(n_samples, self.columns, self.n_outputs)
             return lambda budget: plan(budget).event
@@ -249,9 +249,9 @@ def walked(steps, rows, shares, n_outputs=1):
     for name, step in steps:
         last = step is steps[-1][1]
         if is_private(step):
-            told, n = _untold(step, facts), n_outputs if last else 1
+            missing, n = _missing_facts(step, facts), n_outputs if last else 1
             columns = rows if looks_at_rows(step) else width_of(rows)
-            found.append(StepPlan(name, step, told, columns, n, issparse(rows), shares[name]))
+            found.append(StepPlan(name, step, missing, columns, n, issparse(rows), shares[name]))
             if last:
                 break
         tried, stand_ins = with_stand_ins(name, step)
@@ -334,7 +334,7 @@ def names_at_the_end(pipeline):
         return None
 
 
-def _untold(step, facts):
+def _missing_facts(step, facts):
     """The public facts that a step takes as parameters and that its user did not state."""
     params = getattr(step, "estimator", step).get_params(deep=False)
     return {

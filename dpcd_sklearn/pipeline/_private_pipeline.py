@@ -161,7 +161,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     entry_name = None  # in the ledger, of who is a pipeline behind the scenes
     memory = None
     transform_input = None
-    _before_told = None  # what is public before the first step, where the last one is told bounds
+    _facts_before = None  # before the first step, where bounds are handed to the last one
     random_state = None  # the steps have theirs
 
     _parameter_constraints = BUDGET_CONSTRAINTS | {
@@ -328,8 +328,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
         plan = copy._planner_of_rows(n_samples, X_rows, n_outputs)(self._budget(n_samples))
         self._warn_before_charge(plan.budget)
-        is_told = any(p.name == name and "feature_bounds" in p.told for p in plan.steps)
-        copy._before_told = PublicFacts(width_of(X_rows)) if is_told else None
+        has_bounds = any(p.name == name and "feature_bounds" in p.facts for p in plan.steps)
+        copy._facts_before = PublicFacts(width_of(X_rows)) if has_bounds else None
         account = Prepaid(
             self.accountant,
             plan.event,
@@ -347,7 +347,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
                 epsilon=own.epsilon,
                 delta=own.delta,
                 accountant=account,
-                **as_params(part.step, part.told | relation),
+                **as_params(part.step, part.facts | relation),
             )
         # 2. the first private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:
@@ -368,7 +368,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
             privacy_event_=plan.event,
             privacy_spent_=PrivacySpent(*plan.budget[:2]),
             shares_=plan.shares,
-            told_={part.name: part.told for part in plan.steps if part.told},
+            told_={part.name: part.facts for part in plan.steps if part.facts},
         )
         return answer
 
@@ -378,11 +378,11 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         That was released, and the event of the last step does not depend on it.
         """
         found = super()._fit(X, *args, **kwargs)
-        if self._before_told is not None:
-            facts = facts_after(Pipeline(self.steps[:-1]), self._before_told, width_of(found))
+        if self._facts_before is not None:
+            facts = facts_after(Pipeline(self.steps[:-1]), self._facts_before, width_of(found))
             if facts.bounds is not None and np.any(facts.bounds[0] < facts.bounds[1]):
-                told = {"feature_bounds": facts.stated()["feature_bounds"]}
-                self.steps[-1][1].set_params(**as_params(self.steps[-1][1], told))
+                found_bounds = {"feature_bounds": facts.stated()["feature_bounds"]}
+                self.steps[-1][1].set_params(**as_params(self.steps[-1][1], found_bounds))
         return found
 
     def __getitem__(self, index):

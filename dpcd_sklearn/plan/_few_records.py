@@ -1,6 +1,7 @@
 """Whether records are too few for features to tell of the target: a warning from public numbers."""
 
 import math
+from bisect import bisect_left
 
 from ..exceptions import FewRecordsWarning
 from ..utils._warnings import warn
@@ -11,7 +12,7 @@ from ._shrinkage import lacks_scale, signal_of_rows
 # than no model below these signals, where a scale is found for each column or stated, and where
 # one has to do for all.
 _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0
-_LARGEST = 2.0**40  # times as many records, or as much of a budget
+_POWERS = [2**k for k in range(9)]  # of 1.1, times as many records or as much of a budget
 
 
 def warn_of_few_records(request):
@@ -63,17 +64,19 @@ def _lacks_intervals(request):
 
 def _least(request, name, are_few, integer=False):
     """The least number of a Budget that would do, to two digits; None where none does."""
-    factor = 1.0
-    while factor < _LARGEST:
-        factor *= 1.1
-        value = float(f"{getattr(request.budget, name) * factor:.2g}")
-        value = math.ceil(value) if integer else value
-        try:
-            budget = request.budget._replace(**{name: value})
-            _ = budget.mu
-            other = request.changed(budget=budget)
-        except ValueError:  # beyond what is accounted for
-            return None
-        if not are_few(other):
-            return value
-    return None
+
+    def value_of(power):
+        value = float(f"{getattr(request.budget, name) * 1.1**power:.2g}")
+        return math.ceil(value) if integer else value
+
+    def is_enough(power):
+        budget = request.budget._replace(**{name: value_of(power)})
+        _ = budget.mu
+        return not are_few(request.changed(budget=budget))
+
+    # where more evidence pays for other searches on the way, it may not be the very least
+    try:
+        last = next(filter(is_enough, _POWERS), None)
+    except ValueError:  # beyond what is accounted for
+        return None
+    return last and value_of(bisect_left(range(last), True, lo=last // 2 + 1, key=is_enough))

@@ -6,9 +6,9 @@ records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't r
 scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
 quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
 coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
-say how far the others lie. For numbers other than zero the octave is chosen twice and the wider one
-is taken: at worst the effect of one column is lost. Columns that stay where they are (sparse ones)
-need the first choice only. Where a twentieth of records can contradict, one more tells a tail.
+say how far the others lie. Among many zeros one choice tells the octave of small others, and two
+how often it doubles until few lie beyond. At worst the effect of one column is lost. Sparse columns
+stay where they are and need one choice. Where a twentieth can contradict, one more tells a tail.
 """
 
 import math
@@ -44,8 +44,10 @@ _FAR = 1 / (1 + (_AWAY / 5) ** 2)
 PRIOR = np.where(_AWAY > 0, _FAR, np.maximum(np.exp(_AWAY.clip(max=0) / 4), _FAR / 10))
 PRIOR[0] = 4.0
 # Numbers other than zero are mostly ones where they are few, and too few to speak for themselves.
+# The smaller ones say whether all are far below one, and larger ones follow by doublings.
 _OF_OTHERS = np.append(math.exp(-16), PRIOR[1:])
-_OF_OTHERS[1 - LOWEST] = 100.0
+_OF_OTHERS[1 - LOWEST] = 1000.0
+_SMALL_ONES, LARGEST = Fraction(1, 4), Fraction(1)
 # Noise grows with the width: odds fall by e² with each doubling.
 _TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
 
@@ -69,11 +71,8 @@ _SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
 # Odds of everything against any interval within. With evidence of 70 one that holds a single point
 # is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
 _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
-# The quantile beyond which others are looked for in columns that are mostly one number: the
-# farthest of these of which so much evidence is beyond, for odds of exp(-7) of a cell that none
-# reaches; with less evidence the nearest one.
-_RARE = [Fraction(k - 1, k) for k in (100, 50, 20, 10, 5, 4)]
-RARE_EVIDENCE = 14.0
+# The evidence of those that an interval beside the one number of most records is to hold.
+_EVIDENCE_BESIDE = 7.0
 
 _N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5}
 
@@ -99,6 +98,16 @@ _SPREAD_PRIOR, _BESIDE_PRIOR = _interval_prior(0.7, 0.35, 20.0), _interval_prior
 # Bounds are at most seven doublings too wide.
 _SHARE_PRIOR = np.full(N_OCTAVES, math.exp(-16))
 _SHARE_PRIOR[-LOWEST - 7 : 1 - LOWEST] = 1.0
+
+
+def _odds_among_zeros(evidence):
+    """Odds of doublings to the largest number among many zeros."""
+    # Only records beyond speak against a cell, and nothing against wider ones but these odds. A
+    # bound too low makes a coefficient too large, one too high hides its column, so with little
+    # evidence odds fall slowly: amounts in thousands are heard with evidence of 8 beyond.
+    first, each = np.clip([evidence / 30, evidence / 600], [2.0, 0.3], [5.0, 1.0])
+    doublings = np.arange(N_DOUBLINGS)
+    return np.exp(16 - np.minimum(first * (doublings > 0) + each * doublings, 32.0))
 
 
 def n_choices(n_columns, how, zooms=0, *, twice=False):
@@ -150,7 +159,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         Half-widths are positive; 1 if octaves alone are looked for and zero is the median.
     """
     mostly_zero, size = find_sizes(oracle, of)
-    width, rest, rare = width or WIDTH, ~mostly_zero, rare_of(evidence)
+    width, rest = width or WIDTH, ~mostly_zero
     center, half_width = np.zeros_like(size), np.where(rest, width * size, 1.0)
     if how == "octaves":
         return center, half_width
@@ -178,19 +187,19 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         # all are zeros. At worst such a column has no effect.
         half_width = np.where(rest & ~spread, np.maximum(half_width, 1.0), half_width)
     beside = rest & ~spread & (how == "tails")
-    if beside.any():
-        # everything has odds of its own, so half of that evidence is enough
-        reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, (1 - rare) / 2, beside)
-        half_width = np.where(found, 2 * reach, half_width)
-        beside &= found & (zooms > 1)
+    share = Fraction(1, int(min(max(evidence / _EVIDENCE_BESIDE, 10), 200)))
+    reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, share, beside)
+    half_width = np.where(found, 2 * reach, half_width)
+    beside &= found & (zooms > 1)
     asked = {"prior": _OF_OTHERS, "zeros": "left out", "columns": mostly_zero}
-    larger = oracle.release_quantiles(of, [MEDIAN, MEDIAN], **asked).max(axis=0)
-    half_width[mostly_zero] = np.ldexp(1 + 2.0**-20, larger + LOWEST - 1)
-    beside |= mostly_zero
-    tails = [(spread, tail), (beside, max(rare, tail))] if how == "tails" else [(beside, rare)]
-    for columns, far in tails:
-        asked = {"around": (center, half_width), "columns": columns}
-        (doublings,) = oracle.release_quantiles(of, [far], prior=_TAIL_PRIOR, **asked)
+    (octave,) = oracle.release_quantiles(of, [_SMALL_ONES], **asked)
+    half_width[mostly_zero] = np.ldexp(1 + 2.0**-20, octave + LOWEST - 1)
+    tails = [(mostly_zero, [LARGEST, LARGEST], _odds_among_zeros(evidence))]
+    if how == "tails":
+        tails += [(spread, [tail], _TAIL_PRIOR), (beside, [LARGEST], _TAIL_PRIOR)]
+    for columns, quantiles, prior in tails:
+        asked = {"around": (center, half_width), "columns": columns, "prior": prior}
+        doublings = oracle.release_quantiles(of, quantiles, **asked).min(axis=0)
         half_width[columns] = np.ldexp(half_width[columns], doublings)
     return center, half_width
 
@@ -346,8 +355,3 @@ def find_medians(oracle, bounds=None):
     # of a column that is mostly zero the cell beside zero would be a fraction
     beside_zero = np.abs(found) < 2 * REACH * size / N_LINEAR
     return np.where(mostly_zero & beside_zero, 0.0, found)
-
-
-def rare_of(evidence):
-    """The farthest quantile of which evidence enough is beyond, or the nearest one."""
-    return next((q for q in _RARE if evidence * (1 - q) >= RARE_EVIDENCE), _RARE[-1])

@@ -16,14 +16,12 @@ from ._release import Release
 from ._scale_choices import (
     AMPLE_EVIDENCE,
     LEAST_EVIDENCE,
-    RARE_EVIDENCE,
     TAIL,
     find_scales,
     find_scales_within,
     find_share,
     most_zooms,
     n_choices,
-    rare_of,
 )
 
 # Farther tails, and the least signal of each: where the noise of a width that is several times as
@@ -120,10 +118,9 @@ def wanted_scales(request):
         if eta >= max(least / request.budget.n, LEAST_RANGE):
             tail, zooms = TAIL, 0
             if features in ("tails", "quartiles"):  # at the same price
-                evidence, least = request.budget.n * eta, math.inf
-                if features == "tails" and share == _LEAST_SHARE:
-                    least = max(AMPLE_EVIDENCE, RARE_EVIDENCE / (1 - rare_of(evidence)))
-                alone = evidence * math.sqrt(count)
+                is_ample = features == "tails" and share == _LEAST_SHARE
+                least = 2 * AMPLE_EVIDENCE if is_ample else math.inf
+                alone = request.budget.n * eta * math.sqrt(count)
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
                 count, eta = more, eta * math.sqrt(count / more)

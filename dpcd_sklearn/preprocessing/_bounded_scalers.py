@@ -361,9 +361,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     its spread both lie in one cell, and finer cells there are zoomed in on, up to five times and as
     far as evidence (a public number) and double precision go. The last choice is between intervals
     around that centre: where records are not spread within any, but most are one number, the
-    width is twice the upper end of the octave. Of a column that is mostly zero two choices tell the
-    octave of what is not zero, and the wider one is taken. Where evidence is little it is most
-    likely the one that begins at 1: of counts the column becomes the indicator of "not zero".
+    width is twice the upper end of the octave. Of a column that is mostly zero one choice tells the
+    octave of what is not zero, most likely the one that begins at 1 where evidence is little; two
+    more tell how often it doubles until few numbers lie beyond, and the narrower one is taken.
 
     The result keeps float32, its memory layout and sparsity; other dtypes become float64.
 
@@ -416,21 +416,18 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             return "quartiles", 0
         return "tails", most_zooms(evidence, n_features, "tails", 4 * AMPLE_EVIDENCE)
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         if self.with_tails and not self.with_centering:
             raise ValueError(
                 "with_tails=True needs with_centering=True: tails are distances from a centre"
             )
         count = n_choices(n_features, *self._way(n_features, budget))
-        return greedy_fit_event(budget, count, 1.0)
+        return [(greedy_fit_event(budget, count, 1.0), QuantileUnits, {})]
 
     def _needed_share(self, signal, n_features):
         """Share of μ² in a pipeline, from its n μ: a model suffers more from wrong scales."""
         needed = n_choices(n_features, "quartiles") * (AMPLE_EVIDENCE / (2 * signal)) ** 2
         return min(max(needed, 0.1), 0.3)
-
-    def _units(self, parts, n_features, sizes):
-        return map(QuantileUnits, parts)
 
     def _map(self):
         lo, hi = self.feature_bounds_

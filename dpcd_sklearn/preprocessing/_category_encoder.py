@@ -7,7 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..privacy.sums._categories import CategoryPlace, category_of, coded
@@ -132,18 +131,16 @@ class CategoryEncoder(PrivateTransformer):
             n_public = None if relation == "replace_one" else self.n_public
             self._refuse_large_output(n_public or shape[0], shape[1])
 
-    def _event(self, n_features, budget):
-        if not self._n_learnt(n_features):
-            return FitEvent((), budget.neighboring)
-        return partition_event(budget)
+    def _plan_releases(self, n_features, budget):
+        n_learnt = self._n_learnt(n_features)
+        if not n_learnt:
+            return []
+        return [(partition_event(budget), PartitionUnits, {"n_columns": n_learnt})]
 
     def _needed_share(self, signal, n_features):
         """Share of μ² in a pipeline, from its n μ: what finding common categories needs."""
         needed = 2 * self._n_learnt(n_features) * (_DEVIATIONS / (_FOUND * signal)) ** 2
         return min(max(needed, 0.05), 0.3)
-
-    def _units(self, parts, n_features, sizes):
-        return [PartitionUnits(*parts, n_columns=self._n_learnt(n_features), **sizes)]
 
     def _check_stated(self, n_features):
         self._n_learnt(n_features)

@@ -98,11 +98,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     feature_bounds: Bounds | None = None
     row_norm: float | None = None
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         self._check_width(n_features)
         # under add_remove the number of records is not public: n_public stands for it
         refuse_more_than(budget.n, "records", n_components=self.n_components)
-        return gaussian_fit_event(budget, 1)
+        length, constant = self._length(n_features)
+        facts = {"row_norm": math.hypot(length, constant), "constant": constant}
+        facts |= {"n_features": n_features}
+        return [(gaussian_fit_event(budget, 1), SecondMomentUnits, facts)]
 
     def _check_width(self, n_features):
         refuse_more_than(n_features, n_components=self.n_components)
@@ -111,11 +114,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
                 f"a covariance of {n_features:,} columns is more than the {MOST_FEATURES:,} that "
                 "are held; select columns first (DPSelectKBest)"
             )
-
-    def _units(self, parts, n_features, sizes):
-        length, constant = self._length(n_features)
-        sizes = {"n_features": n_features, "constant": constant, **sizes}
-        return [SecondMomentUnits(*parts, row_norm=math.hypot(length, constant), **sizes)]
 
     def _length(self, n_features):
         """The norm that rows are clipped to, and the constant that stands behind each."""

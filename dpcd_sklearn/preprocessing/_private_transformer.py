@@ -33,8 +33,8 @@ from ..utils._compat import available_if, fit_context
 from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
-from ..utils._shown import with_shared_texts
 from ..utils._stated import ReproducibleNoise
+from ..utils._texts import with_shared_texts
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
 
@@ -150,15 +150,6 @@ class Releases(NamedTuple):
         key = self.key if name is None else own_key(name, self.key)
         return kind(self.receipt, units, place, key=key)
 
-    def quartile_bounds(self, units, place, n_columns, name, width=None):
-        """The bounds of each column that `_event_within_bounds` pays for."""
-        oracle = self.oracle(units, place, name, QuantileOracle)
-        evidence, zooms = self.plan.budget.n * units.eta, zooms_of(units, n_columns)
-        center, half_width = find_scales(
-            oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True
-        )
-        return center - half_width, center + half_width
-
 
 @dataclass(eq=False, repr=False)
 class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=ABCMeta):
@@ -186,15 +177,11 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
 
     @abstractmethod
-    def _event(self, n_features, budget):
-        """The event of a fit, from public facts alone."""
+    def _plan_releases(self, n_features, budget):
+        """The releases of a fit in order, from public facts alone.
 
-    @abstractmethod
-    def _units(self, parts, n_features, sizes):
-        """Units of each release in order; they refuse what can't be carried out.
-
-        `parts` are the events of single releases, and `sizes` the keywords n_samples and
-        n_normalizer.
+        Each is a triple: the event that pays for it, the class of its units, and the public numbers
+        that these have besides. Units refuse what can't be carried out.
         """
 
     def _read(self, X, *, reset):
@@ -289,25 +276,37 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     # ---- one Gaussian release within bounds, which quartiles give where none are stated ----
 
-    def _event_within_bounds(self, budget, n_features, share):
-        """The event of the release, and of the choices before it, which have this share of ρ."""
-        release = gaussian_fit_event(budget, 1)
-        if self.feature_bounds is not None or not budget.private:
-            return release
+    def _plan_within_bounds(self, n_features, budget, share, kind):
+        """The release, with units of a kind, after choices of bounds that have this share of ρ."""
+        release, facts = gaussian_fit_event(budget, 1), {"n_columns": n_features}
+        if not budget.private:
+            return [(release, Units, {})]
+        if self.feature_bounds is not None:
+            return [(release, kind, facts)]
         rho = share * budget.rho
         how = n_features, "quartiles"
         zooms = most_zooms(budget.n * math.sqrt(8 * rho), *how, 2 * AMPLE_EVIDENCE, twice=True)
         count = n_choices(*how, zooms, twice=True)
         eta = min(math.sqrt(8 * rho / count), MOST_RANGE)
         choices = choices_event(eta, count, budget.neighboring)
-        return joined(joint_fit_event(budget, choices, release))
+        choices, release = joint_fit_event(budget, choices, release)
+        return [(choices, QuantileUnits, {}), (release, kind, facts)]
 
-    def _units_within_bounds(self, kind, parts, n_features, sizes):
-        """Units of the choices, if there are any, and of the release, which are of this kind."""
-        *scales, release = parts
-        if Units(release).noiseless:
-            return [Units(release)]
-        return [*map(QuantileUnits, scales), kind(release, n_columns=n_features, **sizes)]
+    def _release_within_bounds(self, releases, place, exact, *public, width=None):
+        """The release, without noise `exact(bounds)`; and the bounds, which are stated or found."""
+        *scales, units = releases.plan.units
+        bounds, n = self._stated_bounds(), self.n_features_in_
+        if units.noiseless:
+            units.redeem(releases.receipt)
+            return exact(bounds), bounds
+        for of_scales in scales:
+            oracle = releases.oracle(of_scales, place, "scales", QuantileOracle)
+            evidence, zooms = releases.plan.budget.n * of_scales.eta, zooms_of(of_scales, n)
+            center, half_width = find_scales(
+                oracle, "features", "quartiles", evidence, width, zooms=zooms, twice=True
+            )
+            bounds = center - half_width, center + half_width
+        return releases.oracle(units, place, "values").release(*bounds, *public), bounds
 
     # ---- fitting ----
 
@@ -319,12 +318,10 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             nothing = Budget(0.0, 0.0, relation, int(n_samples), max_contributions)
             return TransformerPlan(FitEvent((), relation), nothing, ())
         budget = self._budget(n_samples)
-        event = self._event(n_features, budget)
-        units = ()
-        if event.releases:
-            parts = [FitEvent((part,), event.neighboring) for part in event.releases]
-            sizes = {"n_samples": n_samples, "n_normalizer": budget.n}
-            units = tuple(self._units(parts, n_features, sizes))
+        planned = self._plan_releases(n_features, budget)
+        event = joined([FitEvent((), budget.neighboring), *(event for event, *_ in planned)])
+        sizes = {"n_samples": n_samples, "n_normalizer": budget.n}
+        units = tuple(kind(event, **facts, **sizes) for event, kind, facts in planned)
         return TransformerPlan(event, budget, units)
 
     @fit_context(prefer_skip_nested_validation=True)

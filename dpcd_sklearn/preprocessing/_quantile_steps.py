@@ -39,31 +39,25 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
     def _keep(self, values, bounds):
         """Keep what was released: an array (n_quantiles, n_features), and the bounds (lo, hi)."""
 
-    def _event(self, n_features, budget):
-        return self._event_within_bounds(budget, n_features, 0.3)
-
-    def _units(self, parts, n_features, sizes):
-        return self._units_within_bounds(RunningUnits, parts, n_features, sizes)
+    def _plan_releases(self, n_features, budget):
+        return self._plan_within_bounds(n_features, budget, 0.3, RunningUnits)
 
     def _release(self, releases, tables, stated):
-        (X,), bounds, values = tables, self._stated_bounds(), np.empty((0, self.n_features_in_))
-        if releases.plan.units:
-            values, bounds = self._released(releases, X, bounds)
-        self._keep(values, bounds)
-
-    def _released(self, releases, X, bounds):
-        *ranges, units = releases.plan.units
-        wanted, place = np.array(self._quantiles()), LocalPlace(X)
-        if units.noiseless:
-            units.redeem(releases.receipt)
-            values = np.quantile(X.toarray() if issparse(X) else X, wanted, axis=0)
-            return values, bounds or (values[0], values[-1])
-        for of_range in ranges:
-            # three inter-quartile ranges to either side
-            bounds = releases.quartile_bounds(of_range, place, X.shape[1], "range", 3.0)
-        n_known = X.shape[0] if releases.plan.budget.neighboring == "replace_one" else None
-        running = releases.oracle(units, place, "counts").release(*bounds, n_known)
-        return _inverted(running, wanted, *bounds), bounds
+        (X,), wanted, plan = tables, np.array(self._quantiles()), releases.plan
+        if not plan.units:
+            self._keep(np.empty((0, self.n_features_in_)), self._stated_bounds())
+            return
+        n_known = X.shape[0] if plan.budget.neighboring == "replace_one" else None
+        values, bounds = self._release_within_bounds(
+            releases,
+            LocalPlace(X),
+            lambda _: np.quantile(X.toarray() if issparse(X) else X, wanted, axis=0),
+            n_known,
+            width=3.0,  # inter-quartile ranges to either side
+        )
+        if plan.budget.private:
+            values = _inverted(values, wanted, *bounds)
+        self._keep(values, bounds or (values[0], values[-1]))
 
 
 def _inverted(running, quantiles, lo, hi):

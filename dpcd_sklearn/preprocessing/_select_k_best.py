@@ -9,7 +9,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import greedy_fit_event, joint_fit_event, share_event
-from ..privacy.accounting._joint import joined
 from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._tables import ColumnUnits
 from ..privacy.sums._present_place import PresentPlace
@@ -109,20 +108,16 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         super()._check_stated(n_features)
         stated_target(self)
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         mean = share_event(budget, 0.05, 1)  # of μ²
-        choices = greedy_fit_event(budget, self._width(n_features), 1.0)
-        if not budget.private:
-            return choices
-        return joined(joint_fit_event(budget, mean, choices))
-
-    def _units(self, parts, n_features, sizes):
-        n_classes = 0 if self.classes is None else len(self.classes)
-        *of_mean, choices = parts
-        units = [PresentUnits(part, n_columns=n_classes or 1, **sizes) for part in of_mean]
-        k = self._width(n_features)
+        k, n_classes = self._width(n_features), 0 if self.classes is None else len(self.classes)
+        choices = greedy_fit_event(budget, k, 1.0)
         facts = {"n_chosen": k, "n_classes": n_classes, "width": n_features}
-        return [*units, ColumnUnits(choices, **facts, **sizes)]
+        if not budget.private:
+            return [(choices, ColumnUnits, facts)]
+        mean, choices = joint_fit_event(budget, mean, choices)
+        of_mean = mean, PresentUnits, {"n_columns": n_classes or 1}
+        return [of_mean, (choices, ColumnUnits, facts)]
 
     def _read_with_target(self, X, y):
         X = self._read(X, reset=True)

@@ -134,13 +134,13 @@ class DPSimpleImputer(PrivateTransformer):
 
     # ---- the plan ----
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         if self.strategy == "most_frequent":
-            return partition_event(budget)
+            return [(partition_event(budget), PartitionUnits, {"n_columns": n_features})]
         if self.strategy == "median":
             of_each = 3 if self.feature_bounds is None else 1
-            return greedy_fit_event(budget, n_features * of_each, 1.0)
-        return self._event_within_bounds(budget, n_features, 0.5)
+            return [(greedy_fit_event(budget, n_features * of_each, 1.0), QuantileUnits, {})]
+        return self._plan_within_bounds(n_features, budget, 0.5, PresentUnits)
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)
@@ -173,8 +173,15 @@ class DPSimpleImputer(PrivateTransformer):
             named = releases.oracle(units, place).release()
             fill = _most_frequent(named, otherwise=fill)
         elif not self.charges_nothing:
-            fill = _median_or_mean(X, releases, bounds, self.strategy)
+            fill = self._median_or_mean(X, releases, bounds)
         self._keep(fill, bounds)
+
+    def _median_or_mean(self, X, releases, bounds):
+        place = PresentPlace(X)
+        if self.strategy == "median":
+            (units,) = releases.plan.units
+            return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
+        return self._release_within_bounds(releases, place, lambda lo_hi: _exact_means(X, lo_hi))[0]
 
     def _keep_without_records(self, X):
         """Fills are constants."""
@@ -209,13 +216,6 @@ class DPSimpleImputer(PrivateTransformer):
         self.statistics_ = np.array(fill, dtype=np.float64)
         if bounds is not None:
             self.statistics_ = np.clip(self.statistics_, *bounds)
-
-    def _units(self, parts, n_features, sizes):
-        if self.strategy == "median":
-            return map(QuantileUnits, parts)
-        if self.strategy == "most_frequent":
-            return [PartitionUnits(*parts, n_columns=n_features, **sizes)]
-        return self._units_within_bounds(PresentUnits, parts, n_features, sizes)
 
     # ---- transforming ----
 
@@ -312,19 +312,6 @@ def _most_frequent(released, otherwise):
         if of_values:
             fill[j] = categories[max(of_values, key=lambda i, c=counts: c[i])]
     return fill
-
-
-def _median_or_mean(X, releases, bounds, strategy):
-    *scales, units = releases.plan.units
-    place = PresentPlace(X)
-    if strategy == "median":
-        return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
-    for of_scales in scales:
-        bounds = releases.quartile_bounds(of_scales, place, X.shape[1], "scales")
-    if units.noiseless:
-        units.redeem(releases.receipt)
-        return _exact_means(X, bounds)
-    return releases.oracle(units, place, "means").release(*bounds)
 
 
 def _indicator(X):

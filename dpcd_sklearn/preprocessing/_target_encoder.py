@@ -138,13 +138,16 @@ class DPTargetEncoder(CategoryEncoder):
         """How many columns a column becomes."""
         return self._n_classes if self._n_classes > 2 else 1
 
-    def _event(self, n_features, budget):
+    def _plan_releases(self, n_features, budget):
         self._check_together(n_features)
-        parts = [lambda own: gaussian_fit_event(own, 1)]
-        if self._n_learnt(n_features):
-            parts.insert(0, partition_event)
-        shares = [_SHARE_OF_NAMES, 1 - _SHARE_OF_NAMES][-len(parts) :]
-        return joint_budgets(parts, shares, budget)[1]
+        facts = {"n_columns": n_features, "n_classes": self._n_classes}
+        names = super()._plan_releases(n_features, budget)
+        if not names:
+            return [(gaussian_fit_event(budget, 1), TargetUnits, facts)]
+        parts = partition_event, lambda own: gaussian_fit_event(own, 1)
+        (own, rest), _ = joint_budgets(parts, [_SHARE_OF_NAMES, 1 - _SHARE_OF_NAMES], budget)
+        names = super()._plan_releases(n_features, own)
+        return [*names, (gaussian_fit_event(rest, 1), TargetUnits, facts)]
 
     def _check_together(self, n_features):
         """Conditions on several parameters.
@@ -165,10 +168,6 @@ class DPTargetEncoder(CategoryEncoder):
                 f"{n_sums:,} sums of the target may be more than memory holds; lower "
                 "max_categories, cv, or the number of columns or classes"
             )
-
-    def _units(self, parts, n_features, sizes):
-        sums = TargetUnits(parts[-1], n_columns=n_features, n_classes=self._n_classes, **sizes)
-        return [*super()._units(parts[:-1], n_features, sizes), sums] if parts[1:] else [sums]
 
     # ---- fitting ----
 

@@ -7,12 +7,12 @@ from numbers import Integral
 import numpy as np
 
 from ..utils._public import MOST_COORDINATES, check_count
-from ..utils._shown import Shown
+from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike
 from ._checks import check_partition, check_probabilities, draw_indices
 
 
-class Sampling(Shown, metaclass=ABCMeta):
+class Sampling(ReadableRepr, metaclass=ABCMeta):
     """A source of the coordinates that an update moves: random sets S of them.
 
     Estimators take any object with `block_size` and `draw` as ``sampling=``; this class only gives

@@ -12,19 +12,13 @@ from scipy.special import ndtr
 
 from ..privacy.accounting import _events as events
 from ..privacy.ledger._prepaid import NeverCopied
-from ..privacy.mechanisms._quantiles import QuantileChoices
-from ..privacy.mechanisms._questions import (
-    GaussianNoise,
-    GreedyChoices,
-    NoNoise,
-)
-from ..privacy.mechanisms._tables import ColumnChoices, NamedCounts
+from ..privacy.mechanisms._questions import Choices, GaussianNoise, NoNoise
+from ..privacy.mechanisms._tables import NamedCounts
 from ..privacy.noise import NoiseSource
 from ..utils._stated import ReproducibleNoise
 from ._visible import LeakError, State, difference, errors_of, fingerprint, outcome
 
-# Shares to which distances of whole numbers and ranges of computed log odds are right.
-_ROUNDING, _ROUNDING_OF_SCORES = 1 + 2e-15, 1 + 1e-9
+_ROUNDING = 1 + 2e-15  # to which distances are right; ranges of log odds have more to spare
 _ROOM = 2**62  # of an answer: with its noise it is an int64
 
 
@@ -235,8 +229,7 @@ class Replay(Recording):
             return
         excess = mechanism.excess(before, exact)
         self.__dict__["excess"] = max(self.excess, excess)
-        most = _ROUNDING_OF_SCORES if isinstance(mechanism, GreedyChoices) else _ROUNDING
-        if not excess <= self._most * most:
+        if not excess <= self._most * _ROUNDING:
             raise LeakError(f"{name} moved by {excess:.6g} times its sensitivity")
 
     def coin(self, name: str, draw: Callable[[], Any]) -> Any:
@@ -338,16 +331,14 @@ def _noise(seed):
 
 def _arbitrary_answer(mechanism, exact, rng):
     """An answer inside of its domain that no records need to have given."""
-    if isinstance(mechanism, QuantileChoices):
-        scores = mechanism.scores(exact, mechanism.quantiles[0])
-        n_cells, size = scores.shape[1], (len(mechanism.quantiles), len(exact))
-        ends = rng.choice([0, 1, n_cells - 2, n_cells - 1], size)
-        return np.where(rng.random(size) < 0.5, ends, rng.integers(n_cells, size=size))
-    if isinstance(mechanism, ColumnChoices):
-        return rng.permutation(len(exact))[: mechanism.count]
-    if isinstance(mechanism, GreedyChoices):
-        chosen = rng.permutation(len(exact))[: mechanism.count]
-        return [(int(j), int(rng.choice([-1, 1]))) for j in chosen]
+    if isinstance(mechanism, Choices):
+        scores, width = np.concatenate([*mechanism.tables(exact)]), mechanism.width
+        last = scores.shape[1] // width - 1
+        groups = np.array([rng.permutation(last + 1)[: mechanism.count] for _ in scores])
+        if mechanism.count == 1:  # outer cells have branches of their own
+            ends = rng.choice([0, min(1, last), max(last - 1, 0), last], groups.shape)
+            groups = np.where(rng.random(groups.shape) < 0.5, ends, groups)
+        return groups * width + rng.integers(width, size=groups.shape)
     if isinstance(mechanism, NamedCounts):
         found = []
         for counts in exact:
@@ -371,10 +362,8 @@ def _event_of(entry, rates):
         beyond = (mechanism.least - mechanism.units) / 2.0**mechanism.noise.bits
         spare = len(entry.exact) * float(ndtr(-beyond))
         return events.CoveredEvent(mechanism.noise.noise_multiplier, spare)
-    if isinstance(mechanism, (QuantileChoices, ColumnChoices, GreedyChoices)) and mechanism.eta:
-        if isinstance(mechanism, QuantileChoices):
-            return events.SelectionEvent(mechanism.eta, len(mechanism.quantiles) * len(entry.exact))
-        return events.SelectionEvent(mechanism.eta, mechanism.count)
+    if isinstance(mechanism, Choices) and mechanism.eta:
+        return events.SelectionEvent(mechanism.eta, np.size(entry.released))
     return None
 
 

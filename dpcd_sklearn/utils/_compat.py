@@ -1,5 +1,7 @@
 """Differences between scikit-learn's versions, and the few private names that we need."""
 
+# ruff: noqa: F401 (others import these names from here)
+
 import sys
 from inspect import signature
 from pathlib import Path
@@ -52,22 +54,6 @@ class StrOptions(_UnsortedStrOptions):
 
 
 _SKLEARN = str(Path(sklearn.__file__).parent)
-
-__all__ = [
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "ScoringMonitor",
-    "StrOptions",
-    "available_if",
-    "check_sample_weight",
-    "clone_parametrized",
-    "fit_context",
-    "held_by_callers",
-    "num_samples",
-    "safe_indexing",
-    "validate_parameter_constraints",
-]
 
 
 def held_by_callers(*names):

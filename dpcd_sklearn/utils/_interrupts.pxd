@@ -1,6 +1,9 @@
 cimport cython
 
 
+cdef bint hold(error)
+
+
 @cython.final
 cdef class Interrupts:
     cdef int _left, _stride

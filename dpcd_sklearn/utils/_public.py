@@ -67,9 +67,7 @@ def plain_number(value):
     NumPy's scalars compute in their own precision, and caches take them for the float that they
     equal: half a digit of float16 would be noise that is missing.
     """
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, np.bool_):
+    if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, Integral):
         return int(value)

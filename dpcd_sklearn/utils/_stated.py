@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from ._compat import validate_parameter_constraints
 from ._public import check_real, plain_number
-from ._shown import Shown
+from ._texts import ReadableRepr
 
 
 class Stated(BaseEstimator):
@@ -45,7 +45,7 @@ class Stated(BaseEstimator):
 
 
 @dataclass(frozen=True, repr=False)
-class ReproducibleNoise(Shown):
+class ReproducibleNoise(ReadableRepr):
     """A `random_state` that makes the noise of a fit reproducible, so the fit is **not private**.
 
     For tests, benchmarks and the search for a mistake: two fits of the same records with equal

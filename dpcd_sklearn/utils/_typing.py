@@ -3,7 +3,7 @@
 from typing import Literal
 
 from numpy.random import RandomState
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike as ArrayLike
 
 from ._persons import Persons
 from ._stated import ReproducibleNoise
@@ -15,13 +15,3 @@ Bounds = tuple[ArrayLike, ArrayLike] | list[Pair] | dict[str, Pair]
 TargetBounds = tuple[ArrayLike, ArrayLike] | list[Pair]
 Neighboring = Literal["replace_one", "add_remove"] | Persons
 Seed = int | RandomState | ReproducibleNoise
-
-__all__ = [
-    "ArrayLike",
-    "Auto",
-    "Bounds",
-    "Column",
-    "Neighboring",
-    "Seed",
-    "TargetBounds",
-]

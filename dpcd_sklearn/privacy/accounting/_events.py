@@ -7,7 +7,7 @@ accountants. Every number in an event is public: it was fixed before a record wa
 from dataclasses import dataclass
 
 from ...utils._persons import unit_of, words_of
-from ...utils._shown import Shown
+from ...utils._texts import ReadableRepr
 from ._spent import translated
 from ._tuning import TRIED, n_candidates_of
 
@@ -17,7 +17,7 @@ def _plural(count, noun):
 
 
 @dataclass(frozen=True)
-class GaussianEvent(Shown):
+class GaussianEvent(ReadableRepr):
     """Adaptive releases of vectors or scalars with Gaussian noise.
 
     Parameters
@@ -39,7 +39,7 @@ class GaussianEvent(Shown):
 
 
 @dataclass(frozen=True)
-class SelectionEvent(Shown):
+class SelectionEvent(ReadableRepr):
     """Adaptive choices of one candidate each, by Gumbel noise (exponential mechanism).
 
     Parameters
@@ -58,7 +58,7 @@ class SelectionEvent(Shown):
 
 
 @dataclass(frozen=True)
-class CoveredEvent(Shown):
+class CoveredEvent(ReadableRepr):
     """Adaptive uses of mechanisms, each of which tells no more than a Gaussian release would.
 
     That release has the stated noise, and tells everything with a small probability.
@@ -85,7 +85,7 @@ class CoveredEvent(Shown):
 
 
 @dataclass(frozen=True)
-class PoissonSampledEvent(Shown):
+class PoissonSampledEvent(ReadableRepr):
     """Adaptive Gaussian releases, each of a sum over a secret Poisson sample of the records.
 
     Parameters
@@ -112,7 +112,7 @@ class PoissonSampledEvent(Shown):
 
 
 @dataclass(frozen=True)
-class TuningEvent(Shown):
+class TuningEvent(ReadableRepr):
     """The best of a secret random number of runs of one randomised fit (Papernot & Steinke 2022).
 
     Only the winner leaves: not the number of runs, other scores or times; candidates are drawn
@@ -145,7 +145,7 @@ class TuningEvent(Shown):
 
 
 @dataclass(frozen=True)
-class NonPrivateEvent(Shown):
+class NonPrivateEvent(ReadableRepr):
     """A release without noise (``epsilon=inf``): no finite loss describes it."""
 
     def __str__(self):
@@ -153,7 +153,7 @@ class NonPrivateEvent(Shown):
 
 
 @dataclass(frozen=True)
-class FitEvent(Shown):
+class FitEvent(ReadableRepr):
     """All releases of one fit, in no particular order, under one neighbouring relation.
 
     Parameters

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.linalg.blas import dtbsv
 from scipy.special import ndtri
 
 from ._gaussian_dp import gdp_delta, gdp_delta_below, gdp_mu, inverse
@@ -180,14 +181,14 @@ def on_grid(loss, step):
     """The same loss on another grid, rounded upwards; chords keep it near."""
     if loss.step == step or loss.is_point:
         return replace(loss, step=step)
-    from scipy.signal import lfilter  # its import takes longer than that of this package
 
     losses = loss.losses
     start = math.floor(losses[0] / step)
     at = np.arange(start, math.ceil(losses[-1] / step) + 2)
     # of the losses from i on: how probable they are, and that times e^-(loss - loss_i)
     tails = np.append(np.cumsum(loss.masses[::-1])[::-1], 0.0)
-    faded = lfilter([1.0], [1.0, -math.exp(-loss.step)], loss.masses[::-1])[::-1]
+    band = np.full((2, len(losses)), -math.exp(-loss.step), order="F")  # beside a diagonal of ones
+    faded = dtbsv(1, band, loss.masses[::-1], lower=1, diag=1)[::-1]
     i = np.clip(np.ceil(step * at / loss.step).astype(np.int64) - loss.first, 0, len(losses))
     gap = np.minimum(step * at - loss.step * (i + loss.first), 0.0)
     deltas = tails[i] - np.exp(gap) * np.append(faded, 0.0)[i] + 2.0**-44 * tails[i]

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from ...utils._shown import Shown
+from ...utils._texts import ReadableRepr
 from ._tuning import shape_of
 
 _POOR = 1.05  # times the own loss of an event, from which on its cover is called poor
@@ -20,11 +20,11 @@ class PrivacySpent(NamedTuple):
         return f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
 
     def _repr_html_(self):
-        return Shown._repr_html_(self)
+        return ReadableRepr._repr_html_(self)
 
 
 @dataclasses.dataclass(frozen=True)
-class PrivacyCost(Shown):
+class PrivacyCost(ReadableRepr):
     """Cost of a fit, or of a search of many.
 
     Attributes

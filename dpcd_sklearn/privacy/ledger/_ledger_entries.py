@@ -8,11 +8,11 @@ import math
 import sys
 import types
 from fractions import Fraction
-from numbers import Integral, Real
 
 import numpy as np
 
-from ...utils._shown import Shown
+from ...utils._public import plain_number
+from ...utils._texts import ReadableRepr
 
 # The encoding that is hashed.
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr).encode
@@ -104,7 +104,7 @@ class Balance:
 
 
 @dataclasses.dataclass(frozen=True)
-class LedgerEntry(Shown):
+class LedgerEntry(ReadableRepr):
     """One charge, as it stands in the ledger.
 
     Attributes
@@ -200,15 +200,11 @@ def to_json(params):
 
 def _plain(value, depth=0):
     """A value as JSON can hold it; a digest of an array, a short repr of anything else."""
-    if value is None or isinstance(value, (bool, str)):
+    value = plain_number(value)
+    if value is None or isinstance(value, (int, str)):
         return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        # JSON has no inf and no nan
-        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, float):  # JSON has no inf and no nan
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return {"shape": list(value.shape), "sha256": digest}

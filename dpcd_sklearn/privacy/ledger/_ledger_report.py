@@ -14,7 +14,7 @@ from fractions import Fraction
 from ...exceptions import LedgerError
 from ...leaks import RULES
 from ...utils._persons import unit_of
-from ...utils._shown import text_table
+from ...utils._texts import html_table, text_table
 from ..accounting._accounting import gdp_squared
 from ..accounting._calibration import gaussian_fit_event
 from ..accounting._gaussian_dp import gdp_epsilon
@@ -218,17 +218,6 @@ def text_of(value):
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False)
     return "" if value is None else str(value)
-
-
-def html_table(rows):
-    """An element of HTML for a table of texts, the head first."""
-    style = 'style="text-align: left; vertical-align: top"'
-
-    def line(tag, row):
-        return f"<tr>{''.join(f'<{tag} {style}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-
-    head, body = line("th", rows[0]), "".join(line("td", row) for row in rows[1:])
-    return f"<table><thead>{head * any(rows[0])}</thead><tbody>{body}</tbody></table>"
 
 
 def rows_of(report):

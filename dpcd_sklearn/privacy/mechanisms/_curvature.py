@@ -288,11 +288,6 @@ class MomentUnits(SquareUnits):
         square of gradients;
         or a NonPrivateEvent.
     n_samples, smoothness, n_normalizer : as of GeometryUnits
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event has other releases, or the numbers are outside of what is proved.
     """
 
     def __init__(self, event, *, n_samples, smoothness, n_normalizer):

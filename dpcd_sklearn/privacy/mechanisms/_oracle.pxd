@@ -1,7 +1,7 @@
 from ...penalties._penalty cimport Penalty, Rule
 
 
-cdef class Oracle:
+cdef class SolverOracle:
     cdef int release_partial(self, Py_ssize_t j, double *partial) noexcept nogil
     cdef int release_gradient(self, const Py_ssize_t *block, Py_ssize_t size,
                               double *gradient) noexcept nogil

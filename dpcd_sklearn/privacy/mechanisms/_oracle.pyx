@@ -9,7 +9,7 @@ cdef enum:
     REFUSED = -1
 
 
-cdef class Oracle:
+cdef class SolverOracle:
     """The face that solvers see: releases that are paid for.
 
     Every method returns a negative number when the receipt admits no further release, or none of

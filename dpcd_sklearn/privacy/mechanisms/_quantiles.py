@@ -4,7 +4,7 @@
     records that would have to move for it to hold it. Scored are cells and not their edges: far
     beyond all records every edge is as good as the next, and a column between two edges makes them
     all alike.
-(b) q is a fraction a/d, so that d times the score is an integer, and exact.
+(b) q is a fraction a/d, so that d times the score is an integer, and exact; 1 for the largest.
 (c) Octaves say how large numbers are, so their quantile is one of numbers other than zero, unless
     zero itself is the quantile of all. Of a column that is half zeros and half ones every octave
     below one would hold the median of all.
@@ -27,7 +27,7 @@ import numpy as np
 from ..accounting._events import SelectionEvent
 from ..sums._counts import N_REACHES
 from ._gaussian_sum import Oracle
-from ._questions import Question
+from ._questions import Choices, Question
 from ._units import GUMBEL_ROUNDING, Units
 
 # Scores are cut here, and η is within these, so that the rounding of keys is paid for.
@@ -46,14 +46,17 @@ N_DOUBLINGS = _HALF // 2 + 1
 
 
 def score_sensitivity(quantile, neighboring):
-    """By how much one record moves a score, in 1/d for the quantile a/d: an integer."""
+    """By how much one record moves a score, in 1/d for the quantile a/d."""
     a, d = quantile.numerator, quantile.denominator
-    return {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+    both_ways = {"replace_one": d, "add_remove": max(a, d - a)}[neighboring]
+    # the largest number: records lie beyond a cell or not, so all scores move the same way, by 1
+    # at most, and their range is that of moves by 1/2 both ways
+    return both_ways / 2 if a == d else both_ways
 
 
 def sampled_halvings(n_public, eta, quantiles):
     """How often the probability of a record to be counted is halved: from public numbers."""
-    share = min(min(quantile, 1 - quantile) for quantile in quantiles)
+    share = min(min(quantile, 1 - quantile) or 1 for quantile in quantiles)
     evidence = max(_AMPLE_EVIDENCE, _EVIDENCE_BEYOND / share)
     halvings = int(math.log2(max(n_public / max(_LEAST_SAMPLE, evidence / eta), 1.0)))
     return halvings if halvings > 1 else 0  # to copy a half takes as long as to count all
@@ -150,16 +153,15 @@ class CellCounts(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class QuantileChoices:
-    """For each quantile and column chooses the cell that holds it.
+class QuantileChoices(Choices):
+    """For each quantile and column chooses the cell that holds it: rows are columns.
 
     Parameters
     ----------
     quantiles : tuple of Fraction
     neighboring : str
-    eta : float or None
-        Bounded range of each choice; None chooses without noise.
-    prior : float64 ndarray of shape (n_cells,), or None
+    eta, prior : as of Choices
+        Options are cells.
     zeros : str
         As of `quantile_scores`.
     intervals : bool
@@ -173,36 +175,18 @@ class QuantileChoices:
     zeros: str = "counted"
     intervals: bool = False
 
-    def release(self, exact, noise):
-        return np.array([self._chosen(exact, quantile, noise) for quantile in self.quantiles])
-
-    def scores(self, counts, quantile):
-        """Those of all cells, in 1/d for the quantile a/d."""
-        if self.intervals:
-            return interval_scores(counts, quantile)
-        return quantile_scores(counts, quantile, zeros=self.zeros)
-
-    def _chosen(self, counts, quantile, noise):
-        scores = self.scores(counts, quantile)
-        if self.eta is None:
-            return scores.argmax(axis=1)
-        keys = noise.log_exponentials(scores.size).reshape(scores.shape)
-        if self.prior is not None:
-            keys -= np.log(self.prior)
-        keys -= scores / self.noise_scale(quantile)
-        return keys.argmin(axis=1)
+    def tables(self, counts):
+        for quantile in self.quantiles:
+            if self.intervals:
+                scores = interval_scores(counts, quantile)
+            else:
+                scores = quantile_scores(counts, quantile, zeros=self.zeros)
+            yield scores / self.noise_scale(quantile)
 
     def noise_scale(self, quantile):
-        """b, the scale of the Gumbel noise on scores."""
-        return 2 * score_sensitivity(quantile, self.neighboring) / self.eta * GUMBEL_ROUNDING
-
-    def excess(self, exact, neighbour):
-        """The range by which log odds differ, over that which is paid for."""
-        largest = 0.0
-        for quantile in () if self.eta is None else self.quantiles:
-            moved = self.scores(neighbour, quantile) - self.scores(exact, quantile)
-            largest = max(largest, np.ptp(moved, axis=1).max() / self.noise_scale(quantile))
-        return largest / self.eta if largest else 0.0
+        """b, the scale of the Gumbel noise on scores; without noise scores are in 1/d."""
+        sensitivity = score_sensitivity(quantile, self.neighboring)
+        return 1.0 if self.eta is None else 2 * sensitivity / self.eta * GUMBEL_ROUNDING
 
 
 def checked_range(choices):
@@ -229,17 +213,12 @@ class QuantileUnits(Units):
     event : FitEvent
         One SelectionEvent, whose count is of columns times quantiles; or a NonPrivateEvent, for
         choices without noise.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or a range outside of what is proved.
     """
 
     what = "quantiles"
 
-    def __init__(self, event):
-        super().__init__(event)
+    def __init__(self, event, **numbers):
+        super().__init__(event, **numbers)
         self.n_choices, self.eta = math.inf, None
         if not self.noiseless:
             choices = self._only(SelectionEvent)
@@ -310,12 +289,11 @@ class QuantileOracle(Oracle):
         if prior is not None and not (np.abs(np.log(prior)) <= _LONGEST_ODDS).all():
             raise ValueError("a prior lies between e^-16 and e^16")
         for quantile in quantiles:
-            if not (isinstance(quantile, Fraction) and 0 < quantile < 1):
-                raise TypeError("a quantile is a Fraction between 0 and 1")
+            if not isinstance(quantile, Fraction) or not 0 < quantile <= 1 - intervals / 4:
+                raise TypeError("a quantile is a Fraction above 0, at most 1, or 3/4 of intervals")
         name = {"features": "n_features", "target": "n_targets"}.get(of)
         n_columns = getattr(self._place, name) if name else 1
-        if columns is not None:
-            n_columns = np.count_nonzero(columns)
+        n_columns = n_columns if columns is None else np.count_nonzero(columns)
         if not n_columns:
             return np.empty((len(quantiles), 0), dtype=np.intp)
         self._count_down("quantiles", len(quantiles) * n_columns)
@@ -327,7 +305,8 @@ class QuantileOracle(Oracle):
         relation, eta = self._units.event.neighboring, self._units.eta
         kind = zeros if octaves else "counted", intervals
         choices = QuantileChoices(tuple(quantiles), relation, eta, prior, *kind)
-        return self._source.release(self._counted(of, quantiles), question, choices)
+        chosen = self._source.release(self._counted(of, quantiles), question, choices)
+        return chosen.reshape(len(quantiles), -1)
 
     def _counted(self, of, quantiles):
         """The place of the records that are counted: all, or a sample for all choices alike."""

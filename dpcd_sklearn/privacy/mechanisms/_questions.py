@@ -77,8 +77,7 @@ class GaussianNoise:
     count = 1  # of releases that are paid for
 
     def release(self, exact, noise):
-        drawn = noise.gaussians(exact.size, self.bits).reshape(exact.shape)
-        return exact + drawn
+        return exact + noise.gaussians(exact.size, self.bits).reshape(exact.shape)
 
     def excess(self, exact, neighbour):
         """The distance of two answers over the sensitivity: at most 1 where the claim holds."""
@@ -87,28 +86,72 @@ class GaussianNoise:
         return distance * self.noise_multiplier / 2.0**self.bits
 
 
-@dataclass(frozen=True, eq=False)
-class GreedyChoices:
-    """Chooses coordinates and directions by their scores, as a compiled oracle does."""
+class Choices:
+    """Report noisy max: of each row of scores, the options whose scores with noise are largest.
 
-    count: int
-    eta: float
-    scores: Callable  # from the exact sums of all coordinates: down and up, in scales of the noise
-    public: tuple  # what the scores depend on besides
+    A kind of choice has a method ``tables(exact)``: scores over the scale of their Gumbel noise, by
+    rows and options, in one table or several; without noise in any units. -infinity is no
+    candidate. Neighbours move the log odds of two options of a row by `eta` at most.
+
+    Attributes
+    ----------
+    eta : float or None
+        Bounded range of each choice; None chooses without noise.
+    count : int
+        How many options are chosen of each row, the best first.
+    width : int
+        How many options beside each other are one group, of which one is chosen at most.
+    prior : float64 ndarray of shape (n_options,), or None
+        Public odds of the options.
+    """
+
+    count, width, prior = 1, 1, None
 
     def release(self, exact, noise):
-        scores = self.scores(exact)
-        keys = noise.log_exponentials(scores.size).reshape(scores.shape) - scores
-        chosen = np.argsort(keys.min(axis=1), kind="stable")[: self.count]
-        return [(int(j), 2 * int(keys[j].argmin()) - 1) for j in chosen]
+        """Numbers of the options chosen in each row, of shape (n_rows, count)."""
+        return np.concatenate([self._chosen(scores, noise) for scores in self.tables(exact)])
+
+    def _chosen(self, scores, noise):
+        if self.eta is None:
+            keys = -scores
+        else:
+            keys = noise.log_exponentials(scores.size).reshape(scores.shape)
+            keys -= 0.0 if self.prior is None else np.log(self.prior)
+            keys -= scores
+        if self.count == 1:
+            return keys.argmin(axis=1)[:, np.newaxis]
+        keys = keys.reshape(len(keys), -1, self.width)
+        groups = np.argsort(keys.min(axis=2), axis=1, kind="stable")[:, : self.count]
+        within = np.take_along_axis(keys.argmin(axis=2), groups, axis=1)
+        return groups * self.width + within
 
     def excess(self, exact, neighbour):
         """The range by which log odds differ, over that which is paid for."""
-        before, after = self.scores(exact), self.scores(neighbour)
-        if (np.isneginf(before) != np.isneginf(after)).any():
-            return np.inf
-        moved = (after - before)[~np.isneginf(before)]
-        return np.ptp(moved) / self.eta
+        if self.eta is None:
+            return 0.0
+        ranges = []
+        with np.errstate(invalid="ignore"):  # of options that are no candidates, here and there
+            for before, after in zip(self.tables(exact), self.tables(neighbour), strict=True):
+                moved = after - before
+                ranges.append(np.max(np.nanmax(moved, axis=1) - np.nanmin(moved, axis=1)))
+        return np.max(ranges) / self.eta
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyChoices(Choices):
+    """Chooses coordinates and their directions, as a compiled oracle does.
+
+    Option 2 j is a move down of coordinate j, option 2 j + 1 a move up.
+    """
+
+    eta: float
+    scores: Callable  # from the exact sums of all coordinates: down and up, in scales of the noise
+    public: tuple  # what the scores depend on besides
+    count: int
+    width = 2
+
+    def tables(self, exact):
+        return [np.reshape(self.scores(exact), (1, -1))]
 
 
 @dataclass(frozen=True, eq=False)

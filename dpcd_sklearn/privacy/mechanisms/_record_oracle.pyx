@@ -1,6 +1,6 @@
 """Releases that were paid for: noise on sums over records, or a noisy choice between them.
 
-(a) Solvers see the abstract ``Oracle``.
+(a) Solvers see the abstract ``SolverOracle``.
 (b) A ``PaidOracle`` is made from a redeemed receipt, that is, after the charge is durable, and
     releases no more often than the receipt's event says. ``RecordOracle`` follows one iterate;
     ``BatchOracle`` takes any.
@@ -25,7 +25,7 @@ from ...penalties._penalty cimport Penalty, Rule
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
 from ._lazy_choice cimport KnownScores, LazyChoice, is_worth_it
-from ._oracle cimport Oracle
+from ._oracle cimport SolverOracle
 from ._units cimport CoordinateUnits, MeanUnits, Paid
 
 from ._questions import GaussianNoise, GradientSums, GreedyChoices, is_tape
@@ -48,7 +48,7 @@ cdef inline double _total(const Answer *answer, Py_ssize_t k) noexcept nogil:
     return answer.plain[k] if answer.integers == NULL else <double>answer.integers[k]
 
 
-cdef class PaidOracle(Oracle):
+cdef class PaidOracle(SolverOracle):
     """The base of oracles over records: it has the receipt, the sums, the noise and the tape.
 
     Parameters
@@ -211,14 +211,14 @@ cdef class RecordOracle(PaidOracle):
             w = np.array([coef[k] for k in range(self._n_coordinates)])
             scores_of = functools.partial(self._scores_on_tape, penalty, n_penalized, <int>rule, w,
                                           most)
-            choice = GreedyChoices(size, self._units.eta, scores_of,
-                                   (type(penalty).__name__, n_penalized, <int>rule, w))
-            drawn = [(chosen[k], directions[k]) for k in range(size)]
+            public = type(penalty).__name__, n_penalized, <int>rule, w
+            choice = GreedyChoices(self._units.eta, scores_of, public, size)
+            drawn = np.array([[2 * chosen[k] + (directions[k] > 0) for k in range(size)]])
             found = self._tape.release(self._exact(answer, self._n_coordinates),
                                        self._asked(question, self._n_coordinates, NULL), choice,
                                        drawn)
             for k in range(size):
-                chosen[k], directions[k] = found[k]
+                chosen[k], directions[k] = found[0, k] // 2, 2 * (found[0, k] % 2) - 1
         except Exception:
             self._noise.failed = True
             return False

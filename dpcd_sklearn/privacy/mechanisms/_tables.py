@@ -22,7 +22,7 @@ from ..sums._score_of_columns import ONE
 from ._curvature_units import SquareUnits
 from ._gaussian_sum import UP, SumUnits
 from ._quantiles import checked_range
-from ._questions import GaussianNoise, Gram, NoNoise, Question
+from ._questions import Choices, GaussianNoise, Gram, NoNoise, Question
 from ._units import GUMBEL_ROUNDING, Units
 
 
@@ -218,22 +218,15 @@ class ColumnScores(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnChoices:
-    """Chooses the columns of the largest scores, the best first."""
+class ColumnChoices(Choices):
+    """Chooses the columns of the largest scores: options are columns, of one row."""
 
+    eta: float | None
+    noise_scale: float
     count: int
-    eta: float
-    noise_scale: float  # 0 chooses without noise
 
-    def release(self, exact, noise):
-        keys = -exact
-        if self.noise_scale:
-            keys = noise.log_exponentials(len(exact)) - exact / self.noise_scale
-        return np.argsort(keys, kind="stable")[: self.count]
-
-    def excess(self, exact, neighbour):
-        """The range by which log odds differ, over that which is paid for."""
-        return np.ptp(neighbour - exact) / self.noise_scale / self.eta if self.noise_scale else 0.0
+    def tables(self, exact):
+        return [exact[np.newaxis] / self.noise_scale]
 
 
 class ColumnUnits(Units):
@@ -248,35 +241,24 @@ class ColumnUnits(Units):
         At most the width.
     n_classes : int
         Of the target; 0 is a number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event holds something else, or the numbers are outside of what is proved.
     """
 
     what = "choices of columns"
 
     def __init__(self, event, *, n_chosen, n_classes, width, **numbers):
         super().__init__(event, width=width, **numbers)
-        self.n_chosen, self.n_classes = n_chosen, n_classes
+        self.n_classes = n_classes
         if not 1 <= n_chosen <= width:
             raise ValueError(f"k={n_chosen} columns can't be chosen of {width}; lower k")
         if self.n_samples > 2**28:
             raise ValueError("more than 2^28 records have no exact sums; fit on fewer records")
         if not 0 <= n_classes <= MOST_CLASSES:
             raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
-        self.eta = self.noise_scale = 0.0
-        if self.noiseless:
-            return
-        self.eta = checked_range(self._only(SelectionEvent, count=n_chosen))
-        sensitivity = columns_sensitivity(n_classes, event.neighboring)
-        self.noise_scale = 2 * sensitivity / self.eta * GUMBEL_ROUNDING
-
-    @property
-    def noise(self):
-        """The mechanism that chooses columns by exact scores."""
-        return ColumnChoices(self.n_chosen, self.eta, self.noise_scale)
+        self.noise = ColumnChoices(None, 1.0, n_chosen)
+        if not self.noiseless:
+            eta = checked_range(self._only(SelectionEvent, count=n_chosen))
+            sensitivity = columns_sensitivity(n_classes, event.neighboring)
+            self.noise = ColumnChoices(eta, 2 * sensitivity / eta * GUMBEL_ROUNDING, n_chosen)
 
     def question(self, means, target_bounds=None):
         """About the columns of a TargetPlace.
@@ -294,7 +276,7 @@ class ColumnUnits(Units):
 
     def decode(self, chosen, *public):
         """The columns of the largest noisy scores, the best first."""
-        return chosen
+        return chosen[0]
 
 
 # ---- Second moments of rows alone, with Gaussian noise -------------------------------------------
@@ -316,11 +298,6 @@ class SecondMomentUnits(SquareUnits):
         Rows are clipped to it, their constant included.
     constant : float, > 0
         What stands behind the features of each row; below `row_norm`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the event has other releases, or the numbers are outside of what is proved.
     """
 
     what = "second moments"

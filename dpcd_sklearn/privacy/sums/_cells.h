@@ -25,10 +25,11 @@
 #define DPCD_EXPONENT_BIAS 1023
 
 /* Which cells a number is counted in. */
-enum { DPCD_OCTAVES, DPCD_LINEAR, DPCD_REACHES };
+enum { DPCD_OCTAVES, DPCD_LINEAR, DPCD_REACHES, DPCD_OUTSIDE };
 
 /* counts[first[k] + cell of x[k]] += 1; octaves have no `lo` and `per_unit`. Numbers that lie so
- * many bytes `ahead` are asked of the memory. */
+ * many bytes `ahead` are asked of the memory. Outside is a run of which a number is not within `lo`
+ * and `per_unit`: then counts[0] is odd. */
 typedef void (*dpcd_count)(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
                            const double *lo, const double *per_unit, const int32_t *first,
                            uint16_t *counts);
@@ -78,6 +79,17 @@ DPCD_INLINE int32_t dpcd_reach(double x, double center, double per_unit)
     return at == at ? reach : 0;
 }
 
+/* One loop for either type of numbers. */
+#define DPCD_OF_RUN(found)                                            \
+    if (is_float)                                                     \
+        for (k = 0; k < size; k++) found(((const float *)x)[k]);      \
+    else                                                              \
+        for (k = 0; k < size; k++) found(((const double *)x)[k])
+#define DPCD_OCTAVE_OF(v) at[k] = first[k] + dpcd_octave(v)
+#define DPCD_FROM_FIRST(v) from_first[k] = dpcd_from_first(v, lo[k], per_unit[k])
+#define DPCD_REACH_OF(v) at[k] = first[k] + dpcd_reach(v, lo[k], per_unit[k])
+#define DPCD_LOOK_OUTSIDE(v) outside |= !(lo[k] <= (v)) | !((v) <= per_unit[k])
+
 DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_t size,
                                 ptrdiff_t ahead,
                                 const double *restrict lo, const double *restrict per_unit,
@@ -85,25 +97,22 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
 {
     int32_t at[DPCD_RUN];
     double from_first[DPCD_RUN]; /* in one loop compilers merge comparisons, at half the speed */
+    int64_t outside = 0;
     uint64_t pair;
-    const float *narrow = (const float *)x;
-    const double *wide = (const double *)x;
     ptrdiff_t k, n_bytes = size * (ptrdiff_t)(is_float ? sizeof(float) : sizeof(double));
     for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)x + ahead + k);
-    if (cells == DPCD_REACHES && is_float)
-        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_reach(narrow[k], lo[k], per_unit[k]);
-    else if (cells == DPCD_REACHES)
-        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_reach(wide[k], lo[k], per_unit[k]);
-    else if (cells == DPCD_LINEAR && is_float)
-        for (k = 0; k < size; k++) from_first[k] = dpcd_from_first(narrow[k], lo[k], per_unit[k]);
-    else if (cells == DPCD_LINEAR)
-        for (k = 0; k < size; k++) from_first[k] = dpcd_from_first(wide[k], lo[k], per_unit[k]);
-    else if (is_float)
-        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_octave(narrow[k]);
-    else
-        for (k = 0; k < size; k++) at[k] = first[k] + dpcd_octave(wide[k]);
-    if (cells == DPCD_LINEAR)
+    if (cells == DPCD_OUTSIDE) {
+        DPCD_OF_RUN(DPCD_LOOK_OUTSIDE);
+        counts[0] |= outside;
+        return;
+    } else if (cells == DPCD_REACHES) {
+        DPCD_OF_RUN(DPCD_REACH_OF);
+    } else if (cells == DPCD_LINEAR) {
+        DPCD_OF_RUN(DPCD_FROM_FIRST);
         for (k = 0; k < size; k++) at[k] = first[k] + dpcd_cell_at(from_first[k]);
+    } else {
+        DPCD_OF_RUN(DPCD_OCTAVE_OF);
+    }
     for (k = 0; k + 1 < size; k += 2) { /* one load gives two places */
         memcpy(&pair, at + k, sizeof pair);
         counts[(uint32_t)pair]++;
@@ -112,21 +121,18 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     if (k < size) counts[at[k]]++;
 }
 
-static void dpcd_count_portable(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
-                                const double *lo, const double *per_unit, const int32_t *first,
-                                uint16_t *counts)
-{
-    dpcd_count_run(x, is_float, cells, size, ahead, lo, per_unit, first, counts);
-}
+#define DPCD_COUNT(name)                                                                         \
+    static void name(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,    \
+                     const double *lo, const double *per_unit, const int32_t *first,             \
+                     uint16_t *counts)                                                           \
+    {                                                                                            \
+        dpcd_count_run(x, is_float, cells, size, ahead, lo, per_unit, first, counts);            \
+    }
 
+DPCD_COUNT(dpcd_count_portable)
 #if DPCD_COMPILES_AVX2
 DPCD_AVX2_BEGIN
-static void dpcd_count_avx2(const void *x, int is_float, int cells, ptrdiff_t size, ptrdiff_t ahead,
-                            const double *lo, const double *per_unit, const int32_t *first,
-                            uint16_t *counts)
-{
-    dpcd_count_run(x, is_float, cells, size, ahead, lo, per_unit, first, counts);
-}
+DPCD_COUNT(dpcd_count_avx2)
 DPCD_AVX2_END
 #endif
 

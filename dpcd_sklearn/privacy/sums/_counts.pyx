@@ -16,7 +16,6 @@
 """
 
 import numpy as np
-from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 from scipy import sparse
@@ -40,6 +39,7 @@ cdef extern from "_cells.h":
         DPCD_OCTAVES
         DPCD_LINEAR
         DPCD_REACHES
+        DPCD_OUTSIDE
     ctypedef void (*dpcd_count)(const void *x, int is_float, int cells, Py_ssize_t size,
                                 Py_ssize_t ahead, const double *lo, const double *per_unit,
                                 const int32_t *first, uint16_t *counts) noexcept nogil
@@ -63,11 +63,6 @@ ctypedef fused floating:
 ctypedef fused index:
     int32_t
     int64_t
-
-
-cdef inline double _square(double x, double center, double unit) noexcept nogil:
-    x = (x - center) / unit
-    return x * x
 
 
 # ---- one pass, in the order of memory; in: all but the last argument, which is inout ----
@@ -168,6 +163,14 @@ cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n)
     """Squares are summed in the order of the columns, in every layout."""
     cdef Pass c = (<Pass *>of)[0]
     cdef Py_ssize_t a, b, i, j, n_rows = n - i0
+    cdef uint16_t outside
+    if c.outside != NULL and c.by_row and c.column_gap == (4 if c.is_float else 8):
+        for i in range(i0, n):
+            outside = 0
+            COUNT(c.X + i * c.row_gap, c.is_float, DPCD_OUTSIDE, c.n_columns, AHEAD * c.row_gap,
+                  c.lo, c.hi, NULL, &outside)
+            c.outside[i] = outside
+        return True
     c.counts = NULL  # known to the compiler, which moves the other choices out of the loops
     for a in range(n_rows if c.by_row else c.n_columns):
         for b in range(c.n_columns if c.by_row else n_rows):
@@ -192,7 +195,8 @@ cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noex
         _cell_of(c, j, 0.0)[0] -= 1  # counted as a zero before
         _cell_of(c, j, x)[0] += 1
     elif c.squares != NULL:
-        c.squares[i] += _square(x, c.lo[j], c.hi[j])
+        x = (x - c.lo[j]) / c.hi[j]
+        c.squares[i] += x * x
     else:
         c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
 
@@ -227,21 +231,13 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     n, p = X.shape
     cdef int cells = DPCD_OCTAVES
     lo, per_unit = np.empty(0), np.empty(0)
-    if around is not None:
-        cells = DPCD_REACHES
-        lo, unit = (np.ascontiguousarray(number, dtype=np.float64) for number in around)
-    elif edges is not None:
-        cells = DPCD_LINEAR
-        lo, hi = (np.ascontiguousarray(edge, dtype=np.float64) for edge in edges)
-        if lo.shape != hi.shape:
+    if edges is not None or around is not None:
+        cells, pair = (DPCD_LINEAR, edges) if around is None else (DPCD_REACHES, around)
+        lo, end = (np.ascontiguousarray(numbers, dtype=np.float64) for numbers in pair)
+        if lo.shape != (p,) or end.shape != (p,):
             raise ValueError(f"expected edges of {p} columns")
         with np.errstate(all="ignore"):  # refused below
-            unit = (hi - lo) / N_LINEAR
-    if cells != DPCD_OCTAVES:
-        with np.errstate(all="ignore"):
-            per_unit = 1 / unit
-        if lo.shape != (p,) or unit.shape != (p,):
-            raise ValueError(f"expected edges of {p} columns")
+            per_unit = 1 / (end if around is not None else (end - lo) / N_LINEAR)
         if not (np.isfinite(lo) & np.isfinite(per_unit) & (per_unit > 0)).all():
             raise ValueError("edges must be finite, lo < hi, and neither too far nor too close")
     n_cells = N_OCTAVES if cells == DPCD_OCTAVES else N_LINEAR
@@ -288,17 +284,13 @@ def count_norms(X, around=None, Py_ssize_t n_threads=1):
     if not (centred and center.shape == unit.shape == X.shape[1:] and (unit > 0).all()):
         raise ValueError(f"expected a centre, zero if sparse, and units of {X.shape[1]} columns")
     cdef const double[::1] centers = center, unit_view = unit
-    cdef Py_ssize_t i
     cdef Pass c = _NOTHING
-    squares, counts = np.zeros(X.shape[0]), np.zeros((1, N_OCTAVES), dtype=np.int64)
+    squares = np.zeros(X.shape[0])
     cdef double[::1] sums = squares
     if X.size:
         c.lo, c.hi, c.squares = &centers[0], &unit_view[0], &sums[0]
         _look_at(&c, X, n_threads)
-    cdef int64_t[:, ::1] view = counts
-    for i in range(sums.shape[0]):
-        view[0, dpcd_octave(sqrt(sums[i]))] += 1
-    return counts
+    return count_cells(np.sqrt(squares)[:, np.newaxis], n_threads=n_threads)
 
 
 def count_outside(X, y, bounds, Py_ssize_t n_threads=1):

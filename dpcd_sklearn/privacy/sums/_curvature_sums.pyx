@@ -17,6 +17,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
+from ...utils._interrupts import held
 from ...utils._threads cimport Work, over_rows
 from ._integer_rows import ROW_UNITS, rows_at_once
 from ._kernels cimport (
@@ -89,7 +90,7 @@ cdef class CurvatureSums(GradientSums):
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
         if records.is_sparse and not records.holds(True):
-            raise MemoryError
+            raise held(MemoryError())
         self._per_square = loss.curvature / np.asarray(smoothness, dtype=np.float64)
         self._per_unit = np.sqrt(self._per_square)
         self._one = self._per_unit[self.p] if fit_intercept else 0.0

@@ -17,7 +17,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from ...losses._loss cimport Loss
-from ...utils._interrupts cimport Interrupts
+from ...utils._interrupts cimport Interrupts, hold
+from ...utils._interrupts import held
 from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums
 from ._integer_rows import limbs, longest_row
@@ -212,7 +213,7 @@ cdef class GeometrySums(CurvatureSums):
                 enough = enough and self._add_in_threads(question, start, stop, n_threads,
                                                          self._size_whole())
             if not enough:
-                raise MemoryError
+                raise held(MemoryError())
             total += np.asarray(self._totals)[:len(total)].astype(np.int64)
             start = stop
         total = total.reshape(2, self.n_outputs, -1)[:, :, :self.n_coordinates].astype(object)
@@ -234,8 +235,8 @@ cdef class GeometrySums(CurvatureSums):
             try:
                 self._limbs, self._unit, self._of_first = limbs(
                     np.reshape(coef, (self.n_outputs, -1)), self._of_columns, self._apart)
-            except MemoryError:
-                return False
+            except BaseException as error:
+                return hold(error)
         if not self._has_room(self._size_whole(), True, True):
             return False
         self._per_clip, self._most = question.limit / (question.clip * self._root_curvature), most

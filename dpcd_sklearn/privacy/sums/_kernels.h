@@ -146,6 +146,15 @@ DPCD_INLINE double dpcd_join(const double *s)
 
 #define DPCD_MAGIC 6755399441055744.0 /* 1.5 * 2^52: adding it rounds to an integer */
 
+#define DPCD_LARGEST 1e60
+
+/* NaN and infinity become DPCD_LARGEST before any clip. */
+DPCD_INLINE double dpcd_bounded(double v)
+{
+    v = v < DPCD_LARGEST ? v : DPCD_LARGEST;
+    return v > -DPCD_LARGEST ? v : -DPCD_LARGEST;
+}
+
 /* limit is an integer, so clipping before rounding equals clamping after it. */
 DPCD_INLINE double dpcd_units(double v, double limit)
 {

@@ -18,15 +18,6 @@
 #define DPCD_PREFETCH(x) ((void)0)
 #endif
 
-#define DPCD_LARGEST 1e60
-
-/* NaN and infinity become DPCD_LARGEST before any clip. */
-DPCD_INLINE double dpcd_bounded(double v)
-{
-    v = v < DPCD_LARGEST ? v : DPCD_LARGEST;
-    return v > -DPCD_LARGEST ? v : -DPCD_LARGEST;
-}
-
 /* The bits of dpcd_units(v) + DPCD_MAGIC: those of DPCD_MAGIC plus the integer. */
 DPCD_INLINE uint64_t dpcd_unit_bits(double v, double limit)
 {

@@ -25,6 +25,7 @@ from ._sums cimport Question, Sums, question_of
 
 cdef extern from "_sparse.h":
     void DPCD_PREFETCH(const void *address) noexcept nogil
+    double dpcd_bounded(double v) noexcept nogil
     Py_ssize_t dpcd_integer(const void *array, Py_ssize_t at, int is_long) noexcept nogil
     double dpcd_entry(const dpcd_sparse *m, Py_ssize_t at, double least, double most,
                       int is_float) noexcept nogil
@@ -232,9 +233,7 @@ cdef class PersonSums(Sums):
                                &self._slopes[0])
         for i in range(n):
             for k in range(self._n_outputs):
-                r = self._slopes[k * n + i] * self._weights[start + i]
-                r = r if r < 1e60 else 1e60  # not a number, too
-                r = r if r > -1e60 else -1e60
+                r = dpcd_bounded(self._slopes[k * n + i] * self._weights[start + i])
                 self._add_row(start + i, i, r, &self._one[k * size])
 
     cdef void _read(self, Py_ssize_t i, double *x) noexcept nogil:

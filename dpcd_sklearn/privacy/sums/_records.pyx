@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import sparse
 
+from ...utils._interrupts cimport hold
+
 from ...utils._input import without_duplicates
 
 
@@ -77,8 +79,8 @@ cdef class Records:
             with gil:
                 try:
                     self._point(m, self._stored.tocsr() if by_row else self._stored.tocsc())
-                except MemoryError:
-                    return False
+                except BaseException as error:
+                    return hold(error)
         return True
 
     cdef _point(self, dpcd_sparse *m, X):

@@ -114,7 +114,7 @@ class Dialogue:
     """
 
     def __init__(self, ask, opening):
-        self.opening, self.changes, self.failure = opening, [], None
+        self.opening, self.changes, self.failed = opening, [], False
         self._ask = ask
 
     def change(self, name, *arguments):
@@ -123,7 +123,7 @@ class Dialogue:
 
     def answers(self, name, *arguments):
         """Answers of the parts."""
-        if self.failure is not None:
+        if self.failed:
             raise RuntimeError("the records were lost, and nothing more is asked of them")
         return self._ask(self, (name, *arguments))
 
@@ -140,9 +140,9 @@ class Dialogue:
             total += part
         return total
 
-    def fail(self, error):
-        """Remember what went wrong; every later question is refused."""
-        self.failure = error
+    def fail(self):
+        """Refuse every later question."""
+        self.failed = True
 
     def __reduce__(self):
         raise TypeError("a dialogue holds answers of records: it is never copied or pickled")
@@ -163,49 +163,39 @@ class RemotePlace(Place):
         Whether records may be sampled by their row numbers.
     rows : intp ndarray, default=None
         Which records of all parts are counted; None is all.
-
-    Attributes
-    ----------
-    dialogues : list of Dialogue
-        Those that were opened.
     """
 
     def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False,
                  samples_rows=False, rows=None):  # fmt: skip
         self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
-        self.dialogues, self._ask, self._of_persons, self._rows = [], ask, of_persons, rows
+        self._ask, self._of_persons, self._rows = ask, of_persons, rows
         self.samples_rows = samples_rows
 
     def of_rows(self, rows):
         """The place of these rows, for counts."""
-        place = RemotePlace(self._ask, len(rows), self.n_features, rows=rows)
-        place.dialogues = self.dialogues
-        return place
-
-    def _open(self, opening):
-        self.dialogues.append(Dialogue(self._ask, opening))
-        return self.dialogues[-1]
+        return RemotePlace(self._ask, len(rows), self.n_features, rows=rows)
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
         options = {"whole": whole}
         opening = Opening("moving", loss, smoothness, fit_intercept, options, n_outputs)
-        return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
+        return RemoteSums(Dialogue(self._ask, opening), opening.n_coordinates, n_outputs)
 
     def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         opening = Opening("stated", loss, smoothness, fit_intercept, n_outputs=n_outputs)
-        return RemoteSums(self._open(opening), opening.n_coordinates, n_outputs)
+        return RemoteSums(Dialogue(self._ask, opening), opening.n_coordinates, n_outputs)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         options = {"max_weight": max_weight}
         opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
-        return RemoteCurvatureSums(self._open(opening), reads_short_rows=not self._of_persons)
+        dialogue = Dialogue(self._ask, opening)
+        return RemoteCurvatureSums(dialogue, reads_short_rows=not self._of_persons)
 
     def counts(self, of, *, edges=None, around=None):
         options = {"edges": edges, "around": around, "rows": self._rows}
-        return self._open(_PLACE).ask("counts", of, options)
+        return Dialogue(self._ask, _PLACE).ask("counts", of, options)
 
     def moments(self, *, centered):
-        return joined(self._open(_PLACE).answers("moments", {"centered": centered}))
+        return joined(Dialogue(self._ask, _PLACE).answers("moments", {"centered": centered}))
 
 
 class RemoteCurvatureSums:

@@ -14,7 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from libc.stdint cimport int64_t
 
+from ...utils._interrupts cimport hold
 from ._sums cimport Question, Sums, question_of
+
+from ...utils._interrupts import held
 
 
 class Asked(NamedTuple):
@@ -60,8 +63,8 @@ cdef class RemoteSums(Sums):
                 self._kept = None
                 self._dialogue.change("move", _indices(block, size), _numbers(step, size))
             except BaseException as error:
-                self._dialogue.fail(error)
-                return False
+                self._dialogue.fail()
+                return hold(error)
         return True
 
     cdef const int64_t *integers(self, const Question *question) noexcept nogil:
@@ -71,7 +74,8 @@ cdef class RemoteSums(Sums):
                     self._integers = self._ask(question, np.int64)
                     return &self._integers[0]
             except BaseException as error:
-                self._dialogue.fail(error)
+                self._dialogue.fail()
+                hold(error)
         return NULL
 
     cdef const double *plain(self, const Question *question) noexcept nogil:
@@ -81,7 +85,8 @@ cdef class RemoteSums(Sums):
                     self._totals = self._ask(question, np.float64)
                     return &self._totals[0]
             except BaseException as error:
-                self._dialogue.fail(error)
+                self._dialogue.fail()
+                hold(error)
         return NULL
 
     cdef _ask(self, const Question *question, dtype):
@@ -144,7 +149,7 @@ def make_move(Sums sums, block, step):
     with nogil:
         enough = sums.move(&columns[0], columns.shape[0], &steps[0])
     if not enough:
-        raise MemoryError("out of memory for a move of the iterate")
+        raise held(MemoryError("out of memory for a move of the iterate"))
 
 
 def answer(Sums sums, asked, n_coordinates, n_outputs=1):
@@ -192,7 +197,7 @@ def answer(Sums sums, asked, n_coordinates, n_outputs=1):
         return np.array(<const int64_t[:size]>integers)
     if plain != NULL:
         return np.array(<const double[:size]>plain)
-    raise MemoryError("out of memory for sums over records")
+    raise held(MemoryError("out of memory for sums over records"))
 
 
 def _checked(array, dtype, size):

@@ -8,7 +8,7 @@ from html import escape
 _MOST_CELLS = 6  # of an array that is written out
 
 
-class Shown:
+class ReadableRepr:
     """Objects that look like the call that makes them, and in notebooks like their text."""
 
     def __repr__(self):
@@ -26,6 +26,17 @@ def text_table(rows, left):
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     places = [("<" if k in left else ">") + str(width) for k, width in enumerate(widths)]
     return ["  ".join(map(format, row, places)).rstrip() for row in rows]
+
+
+def html_table(rows):
+    """An element of HTML for a table of texts, the head first."""
+    style = 'style="text-align: left; vertical-align: top"'
+
+    def line(tag, row):
+        return f"<tr>{''.join(f'<{tag} {style}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
+
+    head, body = line("th", rows[0]), "".join(line("td", row) for row in rows[1:])
+    return f"<table><thead>{head * any(rows[0])}</thead><tbody>{body}</tbody></table>"
 
 
 def _short(value):
