@@ -227,6 +227,16 @@ def test_few_records_end_at_the_mean_and_never_far_below_it(center, least):
     assert (found >= -1.5).all()
 
 
+def test_where_only_a_mean_can_be_told_it_is_never_far_off():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(50, 9, (200, 5)), rng.exponential(1000.0, 200)
+    model = DPLinearRegressor(epsilon=1.0)
+    found = np.array([model.set_params(random_state=ReproducibleNoise(seed)).fit(X, y).predict(X)
+                      for seed in range(40)])  # fmt: skip
+    assert (np.ptp(found, axis=1) == 0).all()  # features are let go
+    assert (np.abs(found - y.mean()) < 0.7 * y.std()).all()
+
+
 # --- the warning ----------------------------------------------------------------------------------
 
 
