@@ -10,12 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from tables import table
 
-from dpcd_sklearn import (
-    DPLinearClassifier,
-    DPLinearRegressor,
-    DPRidgeSkGD,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model import _private_linear_model
 from dpcd_sklearn.loops._problem import Tail
@@ -166,7 +161,7 @@ def test_intercepts_are_drawn_to_the_released_shares_of_classes(monkeypatch):
     assert abs(model.predict_proba(X)[:, 1].mean() - share) < 0.05
 
 
-def test_outputs_are_shrunk_by_their_own_noise_and_classes_by_one(monkeypatch):
+def test_outputs_and_classes_are_shrunk_by_one_factor(monkeypatch):
     X, _ = records(2000)
     Y = np.column_stack([X[:, 0], 1e3 * X[:, 1]])
     ours, plain = pair(DPLinearRegressor(epsilon=0.5), X, Y, monkeypatch)
@@ -203,6 +198,15 @@ def test_the_factor_lies_between_zero_and_one_and_follows_the_evidence(n, length
 # --- targets --------------------------------------------------------------------------------------
 
 
+def test_a_target_at_one_end_of_its_stated_bounds_is_met_by_few_records():
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 20))
+    y = np.exp(X[:, 0] - 0.6 * X[:, 1] + X[:, 2] / 2)
+    model = DPLinearRegressor(epsilon=0.3, feature_bounds=(-1, 1), target_bounds=(0, 8))
+    noises = map(ReproducibleNoise, range(20))
+    scores = [clone(model).set_params(random_state=k).fit(X, y).score(X, y) for k in noises]
+    assert np.median(scores) > -0.3  # -4 from the middle of the bounds
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("center", "least"), [(0, -0.1), (70, -0.1), (-2000, -0.5)])
 def test_few_records_end_at_the_mean_and_never_far_below_it(center, least):
@@ -221,6 +225,16 @@ def test_few_records_end_at_the_mean_and_never_far_below_it(center, least):
     found = np.reshape(found, (4, 30))
     assert (np.median(found, axis=1) >= least).all()
     assert (found >= -1.5).all()
+
+
+def test_where_only_a_mean_can_be_told_it_is_never_far_off():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(50, 9, (200, 5)), rng.exponential(1000.0, 200)
+    model = DPLinearRegressor(epsilon=1.0)
+    found = np.array([model.set_params(random_state=ReproducibleNoise(seed)).fit(X, y).predict(X)
+                      for seed in range(40)])  # fmt: skip
+    assert (np.ptp(found, axis=1) == 0).all()  # features are let go
+    assert (np.abs(found - y.mean()) < 0.7 * y.std()).all()
 
 
 # --- the warning ----------------------------------------------------------------------------------
@@ -268,11 +282,9 @@ def test_what_the_warning_asks_for_is_enough():
     words = str(told.message).replace(",", "").split()
     n = int(words[words.index("n") + 3])
     epsilon = float(words[words.index("epsilon") + 3])
-    more = records(n)
-    assert not messages(clone(model), *more)
+    assert not messages(clone(model), *records(n))
     assert not messages(clone(model).set_params(epsilon=epsilon), X, y)
-    fewer = records(n // 2)
-    assert messages(clone(model), *fewer)
+    assert messages(clone(model), *records(n // 2))
 
 
 @pytest.mark.parametrize("params", [{"epsilon": np.inf, "max_iter": 5}, {"epsilon": 50.0}], ids=str)

@@ -120,7 +120,9 @@ def shrunk(plan, solution, start):
         return solution
     known = np.zeros_like(solution.coef)
     if start is not None and (plan.request.n_classes or _knows_middle(plan.request)):
-        known[..., -1] = np.reshape(start[1], known.shape[:-1])
+        intercept = np.subtract(start[1], plan.request.target_center)
+        intercept /= plan.request.target_half_width
+        known[..., -1] = np.reshape(intercept, known.shape[:-1])
     elif plan.request.n_classes and plan.request.fit_intercept and lacks_scale(plan.request):
         known[..., -1] = _LEAST * solution.coef[..., -1]  # the first class is not the likeliest
     elif plan.request.fit_intercept and not (plan.request.n_classes or _knows_middle(plan.request)):

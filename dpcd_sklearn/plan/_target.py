@@ -25,7 +25,7 @@ from ._scales import N_CELLS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
 # of bounds, of bounds that cost as much as features do, and of a mean, where nothing else is told.
-_WAYS = (0.1, 600.0, 40.0), (0.3, 44.0, 40.0), (0.9, 48.0, 24.0)
+_WAYS = (0.1, 600.0, 40.0), (0.3, 44.0, 40.0), (0.9, 44.0, 24.0)
 # Quantiles of distances, the farthest first, and half-widths over the upper end of the octave of
 # distances that holds them. So much evidence is beyond: odds of a width that none reaches are
 # exp(-_BEYOND).

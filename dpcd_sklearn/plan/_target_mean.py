@@ -27,6 +27,9 @@ _SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
 # mean at n μ = 11 R² fell from .34 to .22 in true bounds of three features.
 _ENOUGH, _AIMED_NOISE, _MOST_NOISE = 50.0, 0.2, 0.25
 _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
+# Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if that is
+# worth it: a median that is far off, or a skewed target's, is moved to the mean.
+_ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
 # A mean nearer to the middle of the bounds than so many deviations of its noise tells nothing.
 _DEVIATIONS = 2.0
 # No mean is taken to be off by more than a factor of about three.
@@ -48,7 +51,13 @@ def mean_share(request):
 
 
 def _share_within(request):
-    """The share for the mean of one target whose stated bounds are not searched."""
+    """The share for the mean of one target, within stated bounds that are not searched.
+
+    Or within those that were found, where nothing but the mean can be told.
+    """
+    if request.target_search.is_all and request.n_targets == 1:
+        rest = _ALL_BUT_SLOPES - request.target_search.share
+        return rest * (rest >= _LEAST_REST)
     is_searched = request.finds_target or request.target_search.n_choices
     if is_searched or request.inference or request.n_targets != 1 or request.evidence >= _ENOUGH:
         return 0.0
@@ -145,9 +154,11 @@ def found_mean(plan, receipt, records, key):
 
 
 def start_within(request, mean, noise):
-    """Where a fit within stated bounds starts, in the units of the target."""
+    """Where a fit within bounds starts, in the units of the target."""
     mean -= 1.0  # from the middle of the bounds, in half-widths
-    mean *= abs(mean) >= _DEVIATIONS * noise
+    of_noise = (_DEVIATIONS * noise / mean) ** 2 if mean else math.inf
+    # a median that was found is right mostly, the middle of stated bounds by chance alone
+    mean *= max(1 - of_noise, 0.0) if request.finds_target else of_noise <= 1
     intercept = request.target_center + request.target_half_width * mean
     return np.zeros((1, request.n_features)), np.full(1, intercept)
 
