@@ -12,7 +12,7 @@ from ._shrinkage import lacks_scale, signal_of_rows
 # than no model below these signals, where a scale is found for each column or stated, and where
 # one has to do for all.
 _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0
-_POWERS = [2**k for k in range(9)]  # of 1.1, times as many records or as much of a budget
+_POWERS = [3**k for k in range(6)]  # of 1.1, times as many records or as much of a budget
 
 
 def warn_of_few_records(request):
@@ -79,4 +79,4 @@ def _least(request, name, are_few, integer=False):
         last = next(filter(is_enough, _POWERS), None)
     except ValueError:  # beyond what is accounted for
         return None
-    return last and value_of(bisect_left(range(last), True, lo=last // 2 + 1, key=is_enough))
+    return last and value_of(bisect_left(range(last), True, lo=last // 3 + 1, key=is_enough))

@@ -42,7 +42,7 @@ class LocalPlace(Place):
     def of_rows(self, rows):
         """The place of a copy of these rows' features alone."""
         X = self._arrays[0]
-        X = X.T[:, rows].T if X.flags.f_contiguous else X[rows]
+        X = X.T[:, rows].T if X.flags.f_contiguous else X.take(rows, axis=0)
         return LocalPlace(X, n_threads=self._n_threads)
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
