@@ -1,4 +1,4 @@
-"""Whether records are too few for features to tell of the target: a warning from public numbers."""
+"""Whether records are too few for what is asked for: a warning from public numbers."""
 
 import math
 
@@ -15,7 +15,7 @@ _LARGEST = 2.0**40  # times as many records, or as much of a budget
 
 
 def warn_of_few_records(request):
-    """Warn once a fit, before the charge: of a model of noise, or else of one without intervals."""
+    """Warn once a fit, before the charge: of noise, or of no intervals, or of no centres."""
     if not request.private:
         return
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
@@ -23,27 +23,24 @@ def warn_of_few_records(request):
         nothing = "predictions near 0, since target_bounds are neither stated nor found"
     elif not (request.n_classes or request.finds_target or request.has_log_link):
         nothing += ", and predictions near the middle of target_bounds: state them around that mean"
-    cases = [
-        (_are_few, f"leave little but noise: expect no better than {nothing}"),
-        (
-            _lacks_intervals,
-            "leave too much noise in the moments of inference=True: standard errors are NaN, and "
-            "all else is as with inference=False",
-        ),
-    ]
-    case = next((case for case in cases if case[0](request)), None)
-    if case is None:
+    cases = {
+        _are_few: f"leave little but noise: expect no better than {nothing}",
+        _lacks_intervals: "leave too much noise in the moments of inference=True: standard errors "
+        "are NaN, and all else is as with inference=False",
+        _takes_columns_around_zero: "tell how large numbers are, not where: columns far from zero "
+        "beside their spread have little effect. State feature_bounds, or subtract public numbers",
+    }
+    what = next((text for is_so, text in cases.items() if is_so(request)), None)
+    if what is None:
         return
-    are_few, what = case
-    records = _least(request, "n", are_few, integer=True)
-    epsilon = _least(request, "epsilon", are_few)
-    budget = request.budget
+    records = _least(request, "n", cases, integer=True)
+    epsilon = _least(request, "epsilon", cases)
     ways = [f"n of about {records:,}"] if records else []
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
     warn(
-        f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} "
-        f"{what}{would}",
+        f"n={request.budget.n:,}, {request.n_features:,} features and "
+        f"epsilon={request.budget.epsilon:g} {what}{would}",
         FewRecordsWarning,
     )
 
@@ -56,6 +53,12 @@ def _are_few(request):
     return signal_of_rows(request) < (_LEAST_OF_ONE_SCALE if is_one else _LEAST_SIGNAL)
 
 
+def _takes_columns_around_zero(request):
+    """Whether the search finds no centres, and a fit may have some."""
+    has_centre = request.fit_intercept and not request.sparse
+    return has_centre and request.scales.features in ("octaves", "rows")
+
+
 def _lacks_intervals(request):
     """Whether intervals were asked for and are ruled out by public numbers."""
     if request.lacks_intervals:
@@ -63,8 +66,8 @@ def _lacks_intervals(request):
     return has_too_few_for_intervals(request)
 
 
-def _least(request, name, are_few, integer=False):
-    """The least number of a Budget that would do, to two digits; None where none does."""
+def _least(request, name, cases, integer=False):
+    """The least number of a Budget for which none of them is so; None where none does."""
     factor = 1.0
     while factor < _LARGEST:
         factor *= 1.1
@@ -76,6 +79,6 @@ def _least(request, name, are_few, integer=False):
             other = request.changed(budget=budget)
         except ValueError:  # beyond what is accounted for
             return None
-        if not are_few(other):
+        if not any(is_so(other) for is_so in cases):
             return value
     return None
