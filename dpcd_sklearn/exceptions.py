@@ -26,5 +26,5 @@ class UnknownScaleWarning(UserWarning):
 
 
 class FewRecordsWarning(UserWarning):
-    """Records and budget are too small for a model that is better than none, or for the standard
-    errors that are asked for, by public numbers."""
+    """Records and budget are too small for a model that is better than none, for the standard
+    errors that are asked for, or to find where columns lie, by public numbers."""

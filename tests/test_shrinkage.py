@@ -275,10 +275,12 @@ def test_a_warning_that_is_an_error_charges_nothing():
     assert accountant.entries() == []
 
 
-def test_what_the_warning_asks_for_is_enough():
+@pytest.mark.parametrize(("epsilon", "what"), [(0.1, "little but noise"), (1.0, "not where")])
+def test_what_the_warning_asks_for_is_enough(epsilon, what):
     X, y = records(300)
-    model = DPLinearClassifier(epsilon=0.1, delta=1e-6, classes=[0, 1])
+    model = DPLinearClassifier(epsilon=epsilon, delta=1e-6, classes=[0, 1])
     (told,) = messages(model, X, y)
+    assert what in str(told.message)
     words = str(told.message).replace(",", "").split()
     n = int(words[words.index("n") + 3])
     epsilon = float(words[words.index("epsilon") + 3])

@@ -1,4 +1,4 @@
-"""Whether records are too few for features to tell of the target: a warning from public numbers."""
+"""Whether records are too few for what is asked for: a warning from public numbers."""
 
 import math
 from bisect import bisect_left
@@ -16,7 +16,7 @@ _POWERS = [3**k for k in range(6)]  # of 1.1, times as many records or as much o
 
 
 def warn_of_few_records(request):
-    """Warn once a fit, before the charge: of a model of noise, or else of one without intervals."""
+    """Warn once a fit, before the charge: of noise, or of no intervals, or of no centres."""
     if not request.private:
         return
     nothing = "the shares of the classes" if request.n_classes else "the mean of the target"
@@ -25,24 +25,24 @@ def warn_of_few_records(request):
         nothing = "predictions near 0, since target_bounds are neither stated nor found"
     elif not (request.n_classes or request.finds_target or knows_mean):
         nothing += ", and predictions near the middle of target_bounds: state them around that mean"
-    are_few, what = _are_few, f"leave little but noise: expect no better than {nothing}"
-    if not are_few(request):
-        are_few = _lacks_intervals
-        what = (
-            "leave too much noise in the moments of inference=True: standard errors are NaN, and "
-            "all else is as with inference=False"
-        )
-    if not are_few(request):
+    cases = {
+        _are_few: f"leave little but noise: expect no better than {nothing}",
+        _lacks_intervals: "leave too much noise in the moments of inference=True: standard errors "
+        "are NaN, and all else is as with inference=False",
+        _takes_columns_around_zero: "tell how large numbers are, not where: columns far from zero "
+        "beside their spread have little effect. State feature_bounds, or subtract public numbers",
+    }
+    what = next((text for is_so, text in cases.items() if is_so(request)), None)
+    if what is None:
         return
-    records = _least(request, "n", are_few, integer=True)
-    epsilon = _least(request, "epsilon", are_few)
-    budget = request.budget
+    records = _least(request, "n", cases, integer=True)
+    epsilon = _least(request, "epsilon", cases)
     ways = [f"n of about {records:,}"] if records else []
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
     warn(
-        f"n={budget.n:,}, {request.n_features:,} features and epsilon={budget.epsilon:g} "
-        f"{what}{would}",
+        f"n={request.budget.n:,}, {request.n_features:,} features and "
+        f"epsilon={request.budget.epsilon:g} {what}{would}",
         FewRecordsWarning,
     )
 
@@ -55,6 +55,12 @@ def _are_few(request):
     return signal_of_rows(request) < (_LEAST_OF_ONE_SCALE if is_one else _LEAST_SIGNAL)
 
 
+def _takes_columns_around_zero(request):
+    """Whether the search finds no centres, and a fit may have some."""
+    has_centre = request.fit_intercept and not request.sparse
+    return has_centre and request.scales.features in ("octaves", "rows")
+
+
 def _lacks_intervals(request):
     """Whether intervals were asked for and are ruled out by public numbers."""
     if request.lacks_intervals:
@@ -62,8 +68,8 @@ def _lacks_intervals(request):
     return has_too_few_for_intervals(request)
 
 
-def _least(request, name, are_few, integer=False):
-    """The least number of a Budget that would do, to two digits; None where none does."""
+def _least(request, name, cases, integer=False):
+    """The least number of a Budget for which none of them is so; None where none does."""
 
     def value_of(power):
         value = float(f"{getattr(request.budget, name) * 1.1**power:.2g}")
@@ -72,7 +78,8 @@ def _least(request, name, are_few, integer=False):
     def is_enough(power):
         budget = request.budget._replace(**{name: value_of(power)})
         _ = budget.mu
-        return not are_few(request.changed(budget=budget))
+        other = request.changed(budget=budget)
+        return not any(is_so(other) for is_so in cases)
 
     # where more evidence pays for other searches on the way, it may not be the very least
     try:

@@ -4,11 +4,10 @@ Choices for each column find them: the octave of the median of |x| says how larg
 quartiles among linear cells of that size say where they lie, and an interval around these whether
 records are spread there. Quantiles stay between 1/4 and 3/4: one near 1 can't reject an absurd
 scale, since no record contradicts it. Of a column that is mostly one number, as indicators are,
-quartiles tell of that number alone, or lie among empty cells, and bounds from them would make its
-coefficient many times too large: its bounds are as wide as numbers are large, unless records enough
-say how far the others lie. Among many zeros one choice tells the octave of small others, and two
-how often it doubles until few lie beyond. At worst the effect of one column is lost. Sparse columns
-stay where they are and need one choice. Where a twentieth can contradict, one more tells a tail.
+quartiles tell of that number alone or lie among empty cells, and narrow bounds make a coefficient
+too large: they are as wide as numbers are, unless the others are found. Among many zeros one choice
+tells the octave of small others, and two how often it doubles until few lie beyond: at worst one
+column has no effect. Sparse columns need one choice. With evidence enough one more tells a tail.
 """
 
 import math
@@ -105,9 +104,9 @@ def _odds_among_zeros(evidence):
     # Only records beyond speak against a cell, and nothing against wider ones but these odds. A
     # bound too low makes a coefficient too large, one too high hides its column, so with little
     # evidence odds fall slowly: amounts in thousands are heard with evidence of 8 beyond.
-    first, each = np.clip([evidence / 30, evidence / 600], [2.0, 0.3], [5.0, 1.0])
-    doublings = np.arange(N_DOUBLINGS)
-    return np.exp(16 - np.minimum(first * (doublings > 0) + each * doublings, 32.0))
+    first, more = np.clip([evidence / 30, evidence / 100], [2.0, 1.0], [5.0, 2.0])
+    k = np.arange(N_DOUBLINGS)
+    return np.exp(16 - np.minimum(first * (k > 0) + more * (0.2 * k + 0.01 * k**2), 32.0))
 
 
 def n_choices(n_columns, how, zooms=0, *, twice=False):

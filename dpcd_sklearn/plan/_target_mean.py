@@ -27,7 +27,7 @@ _SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
 # mean at n μ = 11 R² fell from .34 to .22 in true bounds of three features.
 _ENOUGH, _AIMED_NOISE, _MOST_NOISE = 50.0, 0.2, 0.25
 _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
-# Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if that is
+# Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if it is
 # worth it: a median that is far off, or a skewed target's, is moved to the mean.
 _ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
 # A mean nearer to the middle of the bounds than so many deviations of its noise tells nothing.
