@@ -456,7 +456,7 @@ def test_every_solver_plans_one_event_for_all_targets(name):
     for facts in ({}, {"target_bounds": BOUNDS}, {"target_bounds": [(0, 1), (3, 7e5), (-9, 9)]}):
         plan = model.set_params(**facts)._plan(N, 4, 3)
         first, *others = plan._plans
-        assert len(others) == 2 and plan.parts[0].releases[0].count == (4 + 2 * 3) * 4
+        assert len(others) == 2 and plan.parts[0].releases[0].count == (5 + 4) * 4  # tails, zooms
         assert len(plan.parts) == 3  # the targets pay for their own bounds, narrower ones too
         for other in others:
             assert other.alone == first.alone and other.n_updates == first.n_updates
