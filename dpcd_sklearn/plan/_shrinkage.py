@@ -118,14 +118,16 @@ def shrunk(plan, solution, start):
     """
     if not is_shrunk(plan.request):
         return solution
-    known = np.zeros_like(solution.coef)
-    if start is not None and (plan.request.n_classes or _knows_middle(plan.request)):
-        intercept = np.subtract(start[1], plan.request.target_center)
-        intercept /= plan.request.target_half_width
-        known[..., -1] = np.reshape(intercept, known.shape[:-1])
-    elif plan.request.n_classes and plan.request.fit_intercept and lacks_scale(plan.request):
+    request, known = plan.request, np.zeros_like(solution.coef)
+    knows_start = request.n_classes or request.has_log_link or _knows_middle(request)
+    if start is not None and knows_start:
+        known[..., -1] = np.reshape(start[1], known.shape[:-1])
+        if not request.has_log_link:  # of a target that is scaled
+            known[..., -1] -= request.target_center
+            known[..., -1] /= request.target_half_width
+    elif request.n_classes and request.fit_intercept and lacks_scale(request):
         known[..., -1] = _LEAST * solution.coef[..., -1]  # the first class is not the likeliest
-    elif plan.request.fit_intercept and not (plan.request.n_classes or _knows_middle(plan.request)):
+    elif request.fit_intercept and not (request.n_classes or _knows_middle(request)):
         known[..., -1] = solution.coef[..., -1]  # of nothing else the mean is known
     moved = solution.coef - known
     parts = moved if len(plan.outputs) > 1 else [moved]
