@@ -69,7 +69,7 @@ def _lacks_intervals(request):
 
 
 def _least(request, name, cases, integer=False):
-    """The least number of a Budget for which none of them is so; None where none does."""
+    """The least number of a Budget for which no case holds; None if there is none."""
 
     def value_of(power):
         value = float(f"{getattr(request.budget, name) * 1.1**power:.2g}")

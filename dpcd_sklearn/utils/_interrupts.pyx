@@ -28,7 +28,7 @@ _THREAD = threading.local()
 
 
 cdef bint hold(error):
-    """Keep what was raised in a kernel, which gives up: False, of its result."""
+    """Keep what was raised in a kernel that gives up, and return False as its result."""
     _THREAD.error = error
     return False
 
