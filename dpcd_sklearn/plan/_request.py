@@ -284,6 +284,11 @@ class Request:
         """n μ of all releases together."""
         return self.budget.n * self.budget.mu
 
+    @property
+    def least_noise(self):
+        """The noise of a mean of numbers within [-1, 1] that all of μ² pays for."""
+        return {"replace_one": 2.0, "add_remove": 1.0}[self.budget.neighboring] / self.evidence
+
     @cached_property
     def signal(self):
         """s = n μ / sqrt(p + 1): the public signal-to-noise number of a full-batch fit."""

@@ -35,9 +35,7 @@ def is_settled(request, residual_clip):
         return False
     if request.clip != "auto" or request.class_weight is not None or residual_clip >= _NARROW:
         return False
-    noise = math.sqrt(_COUNT / _SHARE) / request.evidence
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
-    return neighbors * noise <= _MOST_NOISE
+    return math.sqrt(_COUNT / _SHARE) * request.least_noise <= _MOST_NOISE
 
 
 def _share(plan):

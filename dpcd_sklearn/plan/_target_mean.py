@@ -52,21 +52,16 @@ def mean_share(request):
 
 
 def _share_within(request):
-    """The share for the mean of one target, within stated bounds that are not searched.
-
-    Or within those that were found, where nothing but the mean can be told.
-    """
+    """The share for one target's mean, in bounds that are not searched or tell nothing else."""
     if request.target_search.is_all and request.n_targets == 1:
         rest = _ALL_BUT_SLOPES - request.target_search.share
         return rest * (rest >= _LEAST_REST)
     is_searched = request.finds_target or request.target_search.n_choices
     if is_searched or request.inference or request.n_targets != 1 or request.evidence >= _ENOUGH:
         return 0.0
-    neighbors = {"replace_one": 2.0, "add_remove": 1.0}[request.budget.neighboring]
-    of_noise = neighbors / request.evidence  # of all of μ²
     most = min(max(_SPARE, _SIGNAL / request.signal**2), _MOST_SHARE)
-    share = min((of_noise / _AIMED_NOISE) ** 2, most)
-    return share if of_noise <= _MOST_NOISE * math.sqrt(share) else 0.0
+    share = min((request.least_noise / _AIMED_NOISE) ** 2, most)
+    return share if request.least_noise <= _MOST_NOISE * math.sqrt(share) else 0.0
 
 
 class OfIntercept(Release):
