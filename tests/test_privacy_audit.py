@@ -118,19 +118,19 @@ def gaussian_cases():
     steps = {"epsilon": 6.0, "delta": 0.01, "clip": 1.0}
     plain = {"step_size": 1.0, "averaging": "last"}
     steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
-    relations = {
-        "replace_one": {},
-        "add_remove": {"neighboring": "add_remove", "n_public": 3},
-    }
-    for relation, options in relations.items():
-        for intercept in (False, True):
-            common = steps | options | {"fit_intercept": intercept}
-            name = f"{relation}{' with intercept' if intercept else ''}"
-            yield pytest.param(
-                DPLassoCD(solver=CD(**plain), max_iter=3, **common), id=f"lasso {name}"
-            )
-            ridge = DPRidgeSkGD(solver=SkGD(momentum=0, **plain), max_iter=3, **common)
-            yield pytest.param(ridge, id=f"ridge {name}")
+    added = {"neighboring": "add_remove", "n_public": 3}
+    for name, relation, intercept in (
+        ("lasso replace_one with intercept", {}, True),
+        ("lasso add_remove", added, False),
+        ("ridge replace_one", {}, False),
+        ("ridge add_remove with intercept", added, True),
+    ):
+        common = steps | relation | {"fit_intercept": intercept, "max_iter": 3}
+        if name.startswith("lasso"):
+            model = DPLassoCD(solver=CD(**plain), **common)
+        else:
+            model = DPRidgeSkGD(solver=SkGD(momentum=0, **plain), **common)
+        yield pytest.param(model, id=name)
     by_one = SkGD("block", block_size=1, momentum=0, **plain)
     blocks = DPRidgeSkGD(solver=by_one, max_iter=2, **steps | {"fit_intercept": True})
     yield pytest.param(blocks, id="ridge with blocks of one")
@@ -221,10 +221,9 @@ def test_a_greedy_choice_loses_what_it_claims_and_more_at_twice_the_range(monkey
 
 
 def greedy_values():
-    for share in (0.2, 0.6):
-        for intercept in (False, True):
-            model = greedy_model(selection_share=share, fit_intercept=intercept, max_iter=4)
-            yield pytest.param(model, id=f"share {share}{' with intercept' if intercept else ''}")
+    for share, intercept in ((0.2, False), (0.6, True)):
+        model = greedy_model(selection_share=share, fit_intercept=intercept, max_iter=4)
+        yield pytest.param(model, id=f"share {share}{' with intercept' if intercept else ''}")
 
 
 def claimed_mu(model):
