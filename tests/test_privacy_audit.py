@@ -118,28 +118,20 @@ def gaussian_cases():
     steps = {"epsilon": 6.0, "delta": 0.01, "clip": 1.0}
     plain = {"step_size": 1.0, "averaging": "last"}
     steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
-    added = {"neighboring": "add_remove", "n_public": 3}
-    for name, relation, intercept in (
-        ("lasso replace_one with intercept", {}, True),
-        ("lasso add_remove", added, False),
-        ("ridge replace_one", {}, False),
-        ("ridge add_remove with intercept", added, True),
-    ):
-        common = steps | relation | {"fit_intercept": intercept, "max_iter": 3}
-        if name.startswith("lasso"):
-            model = DPLassoCD(solver=CD(**plain), **common)
-        else:
-            model = DPRidgeSkGD(solver=SkGD(momentum=0, **plain), **common)
-        yield pytest.param(model, id=name)
+    alone, added = {"fit_intercept": False}, {"neighboring": "add_remove", "n_public": 3}
+    cd, skgd = CD(**plain), SkGD(momentum=0, **plain)
     by_one = SkGD("block", block_size=1, momentum=0, **plain)
-    blocks = DPRidgeSkGD(solver=by_one, max_iter=2, **steps | {"fit_intercept": True})
-    yield pytest.param(blocks, id="ridge with blocks of one")
     bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "feature_scale": None}
-    by_weight = CD("importance", **plain)
-    bounded = DPLassoCD(
-        solver=by_weight, max_iter=2, **steps | {"clip": 0.1} | bounds, fit_intercept=False
-    )
-    yield pytest.param(bounded, id="lasso with bounds")
+    bounds |= {"clip": 0.1, "solver": CD("importance", **plain)}
+    for name, model in {
+        "lasso replace_one": DPLassoCD(solver=cd, max_iter=3, **steps),
+        "lasso add_remove alone": DPLassoCD(solver=cd, max_iter=3, **steps | added | alone),
+        "ridge replace_one alone": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | alone),
+        "ridge add_remove": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | added),
+        "ridge with blocks of one": DPRidgeSkGD(solver=by_one, max_iter=2, **steps),
+        "lasso with bounds": DPLassoCD(max_iter=2, **steps | bounds | alone),
+    }.items():
+        yield pytest.param(model, id=name)
 
 
 def gaussian_neighbours(model):
