@@ -18,9 +18,9 @@ from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
 
-# Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that of
-# a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the mean
-# has more, up to a part of what choices leave, if its noise is below a fifth: slopes are noise
+# Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that
+# of a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the
+# mean has more, up to a part of what choices leave, if its noise is below a fifth: slopes are noise
 # there, and an intercept that starts elsewhere never arrives.
 _SHARE, _EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
 _MOST_OF_LINK, _LEAST_EVIDENCE = 0.3, 5.0

@@ -127,8 +127,8 @@ class CheckedSampling:
 # few of whose columns count. The second are those of a feature.
 _MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
 _AT_ITS_END, _AT_ITS_END_OF_ROWS = 4.0, 1.0
-# A log link is steeper where predictions are large, so it has so many times the steps. Its slopes are
-# in units of a mean, a fraction of the bound: below this signal a shorter walk has less noise.
+# A log link is steeper where predictions are large, so it has so many times the steps. Its slopes
+# are in units of a mean, a fraction of the bound: below this signal a shorter walk has less noise.
 _STEPS_OF_LINK, _LOUD_OF_LINK = 2.0, 160.0
 
 
