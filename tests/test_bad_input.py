@@ -601,7 +601,6 @@ def test_what_is_no_accountant_is_refused(data, kind, wrong):
         kind(accountant=wrong).fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @table("params", [{"random_state": ReproducibleNoise(0)}, {"epsilon": INF}])
 @table("kind", PRIVATE)
 def test_only_an_accountant_for_testing_admits_what_is_not_private(data, kind, params):

@@ -63,7 +63,6 @@ SOLVERS = {
 }
 GAUSSIAN = ["cd", "skgd", "skgd in blocks", "compgd", "sgd of all"]
 every_solver = pytest.mark.parametrize("name", SOLVERS)
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
 
 
 def model_of(name, **params):
@@ -482,6 +481,7 @@ def test_few_of_many_columns_are_told_with_one_scale_for_all():
 # --- columns of every kind ------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:feature 6 has numbers")
 @pytest.mark.parametrize("name", ["skgd", "cd", "gcd", "sgd", "logistic"])
 def test_columns_of_every_kind_are_taken(name):
     rng = np.random.default_rng(0)

@@ -210,7 +210,6 @@ def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_onc
     assert all(event == events[0] for event in events)
 
 
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     ("classes", "unknown"),
     [([0, 1], 7), ([0.0, 1.0], 0.5), (["no", "yes"], "perhaps"), ([1, 0], -1), ([2, 5], 3)],

@@ -19,7 +19,6 @@ from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 4000, 6
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
 
 
 def table(seed=0, spread=1.0):

@@ -28,8 +28,6 @@ from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.FewRecordsWarning"),
     pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.UnknownScaleWarning"),
 ]
 
