@@ -21,7 +21,6 @@ CENTERS, WIDTHS = np.array([0.0, 30.0, -1e6, 1e-5]), np.array([1.0, 10.0, 2e5, 1
 FOUND = ("center_", "scale_", "feature_bounds_")
 
 
-
 @pytest.fixture(name="X")
 def _normal_columns():
     return np.random.default_rng(0).normal(CENTERS, WIDTHS, (N, P))
