@@ -35,7 +35,6 @@ ENTRIES = 100
 _LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
 _OF_RECIPE = ("clip", "max_iter", "coef_bounds"), ("step_size", "momentum", "averaging")
-_UNSTATED = ("auto", None)
 
 
 def is_shrunk(request):
@@ -50,7 +49,7 @@ def is_shrunk(request):
         return False
     both = zip((request, request.solver), _OF_RECIPE, strict=True)
     stated = (getattr(one, name) for one, names in both for name in names)
-    return all(isinstance(value, str | None) and value in _UNSTATED for value in stated)
+    return all(isinstance(value, str | None) and value in ("auto", None) for value in stated)
 
 
 def shrinkage(request, length=math.inf):
