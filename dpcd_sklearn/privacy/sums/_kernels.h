@@ -106,7 +106,8 @@ typedef struct {
                         ptrdiff_t n_limbs, const int32_t *transform, const double *units,
                         double *out);
     /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
-     * norms multiply to less than 2^31. */
+     * norms multiply to less than 2^31. Of the next tile, behind this one, every other row is asked
+     * for here and the rest by whole_sums: requests in one burst would stop the sums. */
     void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const int16_t *v,
                       ptrdiff_t n_vectors, int32_t *out);
     /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: products of any

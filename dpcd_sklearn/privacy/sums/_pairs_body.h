@@ -199,14 +199,14 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
             for (q = 0; q < 4; q++) {
                 x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
                 first[q] = second[q] = DPCD_FILL_PAIRS(0);
-                for (k = 0; s == 0 && k < apart; k += 32) /* the next tile */
-                    DPCD_PREFETCH(x[q] + n_rows * apart + k);
             }
             for (k = 0; k < apart; k += 2 * SIZE) {
                 const DPCD_PAIRS a = DPCD_LOAD_PAIRS((const int32_t *)(v + s * apart + k));
                 const DPCD_PAIRS b = DPCD_LOAD_PAIRS((const int32_t *)(v + (s + 1) * apart + k));
                 for (q = 0; q < 4; q++) {
                     const DPCD_PAIRS c = DPCD_LOAD_PAIRS((const int32_t *)(x[q] + k));
+                    /* every other row of the next tile */
+                    if (s == 0 && !(q & 1) && !(k & 31)) DPCD_PREFETCH(x[q] + n_rows * apart + k);
                     first[q] = DPCD_ADD_PAIRS(first[q], c, a);
                     second[q] = DPCD_ADD_PAIRS(second[q], c, b);
                 }
@@ -223,7 +223,7 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
 /* Sums of the columns k, ..., of so many outputs at once. */
 DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdiff_t n_rows,
                                              ptrdiff_t apart, ptrdiff_t k, const int32_t *pairs,
-                                             int n_outputs, double *sums)
+                                             int n_outputs, ptrdiff_t ahead, double *sums)
 {
     DPCD_PAIRS first[4], second[4], a, b;
     ptrdiff_t t;
@@ -232,6 +232,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdi
     for (t = 0; 2 * t < n_rows; t++) {
         const int16_t *x = rows + 2 * t * apart + k;
         DPCD_NAME(dpcd_pair_loaded)(x, 2 * t + 1 < n_rows ? x + apart : x, &a, &b);
+        if (ahead && !(k & 31)) DPCD_PREFETCH(x + ahead + apart); /* the others */
         for (q = 0; q < n_outputs; q++) {
             const DPCD_PAIRS r = DPCD_FILL_PAIRS(pairs[q * DPCD_MOST_PAIRS + t]);
             first[q] = DPCD_ADD_PAIRS(first[q], a, r);
@@ -251,6 +252,7 @@ static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n
     for (i = 0; i < n_rows; i += 2 * DPCD_MOST_PAIRS)
         for (s = 0; s < n_outputs; s += n) {
             const int16_t *x = rows + i * apart;
+            const ptrdiff_t ahead = s ? 0 : n_rows * apart;
             m = n_rows - i < 2 * DPCD_MOST_PAIRS ? n_rows - i : 2 * DPCD_MOST_PAIRS;
             n = n_outputs - s >= 4 ? 4 : n_outputs - s >= 2 ? 2 : 1;
             for (q = 0; q < n; q++)
@@ -261,11 +263,11 @@ static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n
                 }
             for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
                 if (n == 4)
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 4, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 4, ahead, sums + s * apart);
                 else if (n == 2)
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 2, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 2, ahead, sums + s * apart);
                 else
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 1, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 1, ahead, sums + s * apart);
         }
 }
 

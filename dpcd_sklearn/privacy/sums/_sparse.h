@@ -15,7 +15,6 @@
 #include "_kernels.h"
 
 #define DPCD_SLICE 512 /* records that are read at a time, and once more from the cache */
-#define DPCD_LONG 16    /* entries of a column from which unrolling pays */
 #define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
 
 #if defined(__GNUC__)
@@ -267,11 +266,10 @@ DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
         ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
         double least = dpcd_least(m, j), most = dpcd_most(m, j), s = 0.0, t = 0.0;
         double scale = exact ? 1.0 : limit / (clip * roots[j]);
-        if (end - at >= DPCD_LONG)
-            for (; at + 4 <= end; at += 4) { /* two chains of additions */
-                s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
-                t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
-            }
+        for (; at + 4 <= end; at += 4) { /* two chains of additions */
+            s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
+            t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
+        }
         for (; at < end; at++) s += DPCD_SPARSE_TERM(at);
         if (exact)
             plain[k] = s + t;
