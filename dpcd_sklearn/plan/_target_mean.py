@@ -20,10 +20,10 @@ from ._release import Release
 
 # Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that
 # of a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the
-# mean has more, up to a part of what choices leave, if its noise is below a tenth: slopes are noise
+# mean has more, up to a part of what choices leave, if its noise is below a fifth: slopes are noise
 # there, and an intercept that starts elsewhere never arrives.
 _SHARE, _EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
-_MOST_OF_LINK, _LEAST_EVIDENCE = 0.3, 10.0
+_PART_LEFT, _LEAST_EVIDENCE = 0.3, 5.0
 # Within stated bounds: from this n μ on bounds are searched, or scales are stated that suit. The
 # noise of a mean, in half-widths, that is aimed at and at most; and shares of μ²: what slopes can
 # spare, and the most where their signal is so low that they are noise in any case. With .3 for a
@@ -49,9 +49,9 @@ def mean_share(request):
         return 0.0
     if not request.has_log_link:
         return _share_within(request)
-    share = max((_EVIDENCE / request.evidence) ** 2, _SHARE)
-    share = min(share, _MOST_OF_LINK * request.share_left)
-    if request.evidence * math.sqrt(share) < _LEAST_EVIDENCE:
+    share = min(max((_EVIDENCE / request.evidence) ** 2, _SHARE), _PART_LEFT * request.share_left)
+    has_range = request.target_search.n_choices or not request.finds_target
+    if not has_range or request.evidence * math.sqrt(share) < _LEAST_EVIDENCE:
         return 0.0
     return share + _SHARE * _has_end(request)
 
