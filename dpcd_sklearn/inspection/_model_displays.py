@@ -378,7 +378,7 @@ class StrengthDisplay(ReadableRepr):
         below.set(xlabel=self.xlabel, ylabel="mean loss beside the chosen one's", xscale="log")
         small = max(float(np.median(band)), 1e-4 * np.ptp(loss), 1e-12)
         below.set_yscale("symlog", linthresh=small)
-        below.set_ylim(bottom=-3 * small)
+        below.set_ylim(bottom=1.2 * min(float((loss - band).min()), -small / 2))
         for ax in axes:
             chosen = ax.axvline(self.chosen, color="0.3", ls="--", lw=1.0, label="chosen")
         legend_beside(below, handles=[*below.get_legend_handles_labels()[0][:2], chosen])
