@@ -80,7 +80,8 @@ def _least(request, name, cases, integer=False):
         other = request.changed(budget=budget)
         return not any(is_so(other) for is_so in cases)
 
-    # by powers of 1.1; where more evidence pays for other searches on the way not the very least
+    # Powers of 1.1 are tried. Where more evidence pays for other searches on the way, what is found
+    # may not be the very least.
     try:
         last = next(filter(is_enough, [3**k for k in range(6)]), None)
     except ValueError:  # beyond what is accounted for

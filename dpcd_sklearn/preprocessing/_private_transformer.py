@@ -354,7 +354,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if hasattr(self, "feature_bounds"):
             self._stated_bounds()
         table, groups = tables[0], ids_of(self.neighboring, groups)
-        n_samples = len(table[0]) if isinstance(table, list) else table.shape[0]  # of columns
+        # a table is an array or a list of columns
+        n_samples = len(table[0]) if isinstance(table, list) else table.shape[0]
         persons = None
         if groups is not None:
             ids, persons = persons_of(groups, n_samples)

@@ -16,6 +16,10 @@ from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_ev
 from ..privacy.mechanisms._record_oracle import BatchOracle, RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits, MeanUnits
 
+# A log link is steeper where predictions are large, so it has so many times the steps. Its slopes
+# are in units of a mean, a fraction of the bound: below this signal a shorter walk has less noise.
+_STEPS_OF_LINK, _LOUD_OF_LINK = 2.0, 160.0
+
 
 def between(value, low, high):
     return min(max(value, low), high)
@@ -37,6 +41,7 @@ def descent_recipe(
     *,
     has_sparse_rows=False,
     found_target=False,
+    has_log_link=False,
 ):
     """DP-SkGD: the total time τ of the descent follows the signal, in few long steps.
 
@@ -57,6 +62,9 @@ def descent_recipe(
         signal, n_classes, n_coordinates, found_target
     )
     n_iter = between(total_time / 30, 30.0, 800.0)
+    if has_log_link:
+        n_iter *= _STEPS_OF_LINK
+        total_time *= between(math.sqrt(signal / _LOUD_OF_LINK), 0.5, 1.0)
     return chosen | {"max_iter": n_iter, "step_size": total_time / n_iter, "momentum": 0.9}
 
 

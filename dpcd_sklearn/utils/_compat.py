@@ -53,11 +53,14 @@ class StrOptions(_UnsortedStrOptions):
         super().__init__(dict.fromkeys(sorted(options)).keys())
 
 
+_SKLEARN = str(Path(sklearn.__file__).parent)
+
+
 def held_by_callers(*names):
     """Values of local variables of scikit-learn's functions that are running, innermost first."""
-    frame, found, theirs = sys._getframe(1), [], str(Path(sklearn.__file__).parent)
+    frame, found = sys._getframe(1), []
     while frame is not None:
-        if frame.f_code.co_filename.startswith(theirs):
+        if frame.f_code.co_filename.startswith(_SKLEARN):
             found += [frame.f_locals.get(name) for name in names]
         frame = frame.f_back
     return [value for value in found if value is not None]

@@ -61,10 +61,8 @@ def cost(parameters, balance, fits):
     sizes = {}
     for event, n in fits:
         sizes.setdefault(n, []).append(event)
-    dearest = {
-        n: max(epsilon_alone(event, parameters.delta) for event in set(events))
-        for n, events in sizes.items()
-    }
+    alone = {event: epsilon_alone(event, parameters.delta) for event in {e for e, _ in fits}}
+    dearest = {n: max(alone[event] for event in events) for n, events in sizes.items()}
     private = all(each.private for each in found)
     together = math.fsum(each.amount for each in found)
     counted = _counted(parameters, together) if private else math.inf
