@@ -49,8 +49,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-# A charge waits until the disk has it. Ledgers without a path, of which tests make thousands, lie in
-# memory here, where there is room; those of ``tmp_path`` stay on the disk.
+# A charge waits until it is on the disk. Ledgers without a path, of which tests make thousands,
+# lie in memory here, where there is room; those of ``tmp_path`` stay on the disk.
 MEMORY = Path("/dev/shm")
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**30 and "TMPDIR" not in os.environ:
     os.environ |= {"PYTEST_DEBUG_TEMPROOT": tempfile.gettempdir(), "TMPDIR": str(MEMORY)}
