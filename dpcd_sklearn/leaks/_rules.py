@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..utils._stated import ReproducibleNoise
 from ..utils._texts import ReadableRepr
 from . import _conditions as when
-from ._classes import class_of
+from ._classes import BOUNDS, class_of
 from ._object_tree import candidates, guarded, has, tree_of
 
 SEVERITIES = ("void", "leak", "note")
@@ -116,6 +115,8 @@ def refuse_leaks(estimator, dense=None):
 
 # ---- the table ----------------------------------------------------------------------------------
 
+_PUBLIC_STEP = f"a step that needs public facts only, such as {BOUNDS}"
+_PRIVATE_MODEL = "an estimator of dpcd_sklearn; a last model of a stack too"
 _KFOLD = "cv=KFold(...): folds by row number"
 _BY_PERSON = "cv=model_selection.PersonKFold(...), with groups=ids: an id decides its own fold"
 _DENSE = (
@@ -130,13 +131,13 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
         when.learns,
         "Its output for one record depends on the other records, without noise and without a "
         "charge.",
-        lambda name: class_of(name).instead,
+        lambda name: class_of(name).instead or _PUBLIC_STEP,
     ),
     (
         "models that are not known to be private",
         when.not_private,
-        "Its fitted attributes and predictions follow the records without noise.",
-        "an estimator of dpcd_sklearn; a last model of a stack too",
+        "Its fitted attributes and predictions depend on the records without noise.",
+        lambda name: class_of(name).instead or _PRIVATE_MODEL,
     ),
     (
         "functions of your own",
@@ -158,79 +159,27 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
         "names or positions of columns, or make_column_selector (dtypes and names)",
     ),
     (
-        "stratified splits",
-        when.stratified,
-        "One changed label moves many records to other folds: neighbours differ in many records.",
-        _KFOLD,
+        "splits that depend on the records",
+        when.splits_by_records,
+        "One changed label, group or cell moves other records to other folds: neighbours differ "
+        "in many records.",
+        f"{_KFOLD}; by groups {_BY_PERSON}, or PredefinedSplit if the groups are public",
     ),
     (
-        "splits by groups",
-        when.by_groups,
-        "The fold of a record follows the groups of all: one changed group moves many records.",
-        f"{_BY_PERSON}; PredefinedSplit if the groups are public",
-    ),
-    (
-        "folds by row number under add_remove",
-        when.folds_without_n,
-        "Without one record the rows after it have other numbers, hence other folds.",
-        "neighboring='replace_one', or PredefinedSplit by a public key of each record",
-    ),
-    (
-        "folds by row number of persons",
-        when.folds_through_persons,
-        "Records of one person lie in several folds, and how many they are moves all rows after "
-        "them.",
-        _BY_PERSON,
-    ),
-    (
-        "bootstrap",
-        lambda part: part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True",
-        "A record that is drawn k times has k times the loss.",
-        "bootstrap=False, or VotingRegressor of private models",
-    ),
-    (
-        "boosting",
-        when.is_one_of(*when.BOOSTING),
-        "Weights of records and of members follow errors on records, which have no noise.",
-        "VotingRegressor or VotingClassifier of private models",
-    ),
-    (
-        "one-vs-one, one-vs-rest and output codes",
-        when.one_versus,
-        "Which fits there are, and of which records, follows the labels in y: a record with a "
-        "label of its own adds one, and a label that all records have is told, not fitted.",
-        "DPLinearClassifier(classes=[...]) by itself, one model of all classes",
-    ),
-    (
-        "calibration",
-        when.is_one_of("CalibratedClassifierCV"),
-        "The calibrator is fitted to records without noise.",
-        "predict_proba of the private model as it is, or calibrate on public records",
-    ),
-    (
-        "tuned thresholds",
-        when.is_one_of("TunedThresholdClassifierCV"),
-        "The threshold and its score are computed from records without noise, and published.",
-        "FixedThresholdClassifier(threshold=0.3), a threshold known beforehand",
-    ),
-    (
-        "early stopping",
-        when.early_stopping,
-        "When it stops follows scores of records that have no noise.",
-        "max_iter, fixed beforehand",
+        "folds by row number under add_remove, or of persons",
+        when.folds_by_row,
+        "One row less moves the rows after it to other folds, and rows of a person lie in several.",
+        f"neighboring='replace_one', or PredefinedSplit by a public key; of persons {_BY_PERSON}",
     ),
     (
         "reproducible noise",
-        lambda part: (
-            when.private(part, "random_state", lambda seed: isinstance(seed, ReproducibleNoise))
-            and "its noise can be drawn again"
-        ),
+        when.private("random_state", when.is_reproducible, "its noise can be drawn again"),
         "Whoever knows the seed can remove the noise.",
         "random_state=None",
     ),
     (
         "epsilon=inf",
-        lambda part: when.private(part, "epsilon", when.is_infinite) and "epsilon=inf",
+        when.private("epsilon", when.is_infinite, "epsilon=inf"),
         "There is no noise.",
         "a finite epsilon, such as 1.0",
     ),
@@ -244,11 +193,7 @@ _LEAK = (  # gets out beside what is private
     ),
     (
         "labels read from y (classes=None)",
-        lambda part: (
-            when.private(part, "classes", lambda classes: classes is None)
-            and "target_bounds" not in part.params  # or else y is a number
-            and "classes=None reads the labels from y"
-        ),
+        when.reads_labels,
         "The set of labels is published; one record with a label of its own is seen.",
         "classes=[...], the public labels",
     ),
@@ -278,12 +223,6 @@ _LEAK = (  # gets out beside what is private
         "Whether the result is sparse is published, and decides what the model releases; one "
         "record may decide that.",
         _DENSE,
-    ),
-    (
-        "splits that nothing is known of",
-        when.unknown_split,
-        "If it reads X, y or groups, one record moves others.",
-        _KFOLD,
     ),
     (
         "parameters that can't be read",
@@ -331,7 +270,7 @@ _NOTE = (  # the guarantee rests on it
     ),
     (
         "a ledger for tests",
-        lambda part: when.private(part, "accountant", when.for_tests) and "accountant for tests",
+        when.private("accountant", when.for_tests, "accountant for tests"),
         "testing=True admits what protects nobody.",
         "PrivacyAccountant(epsilon, delta)",
     ),
