@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from scipy.stats import binom
 
 from ..privacy.accounting._events import CoveredEvent, PoissonSampledEvent, SelectionEvent
+from ..privacy.accounting._loss import of_points, repeated
 from ..privacy.accounting._renyi import choices_loss, is_tractable
 from ._release_tests import ReleaseResult, error_bound, judged
 from ._simulated_tables import LONE
@@ -158,12 +159,9 @@ def least_error(kind, size, group):
 
 
 def sampled_distance(release, neighboring, group):
-    """Total variation of samples' means.
+    """Total variation of samples' means: each of a group is in a sample by itself, all pull one way.
 
-    Of a group of records each is in a sample by itself, and all pull one way.
-
-    The likelihood ratio of one mean is split between the ends of its cell, on the chord, which
-    keeps both distributions and tells more than the truth; the losses are added by an FFT.
+    The curve of one mean is bounded by chords, and its losses are composed as an accountant does.
     """
     rate, count = release.sampling_rate, release.count
     shift = 1 / release.noise_multiplier / (2 if neighboring == "replace_one" else 1)
@@ -176,22 +174,15 @@ def sampled_distance(release, neighboring, group):
         np.diff(sum(share * ndtr(edges - j * a) for j, share in zip(there, odds, strict=True)))
         for a in (shift, -shift if neighboring == "replace_one" else 0.0)
     ]
-    masses = [np.maximum(m, 1e-300) for m in masses]
-    p, ratio = masses[0], masses[1] / masses[0]
-    losses = -np.log(ratio)
-    mean, spread = p @ losses, math.sqrt(p @ losses**2)
-    reach = count * abs(mean) + 12 * spread * math.sqrt(count) + np.abs(losses).max()
-    size = 2 ** math.ceil(math.log2(2 * reach / _CELL + 4))
-    cell = np.floor(losses / _CELL).astype(int)
-    low, high = np.exp(-cell * _CELL), np.exp(-(cell + 1) * _CELL)
-    upper = p * (low - ratio) / (low - high)
-    table = np.zeros(size)
-    np.add.at(table, cell % size, p - upper)
-    np.add.at(table, (cell + 1) % size, upper)
-    table = np.fft.irfft(np.fft.rfft(table) ** count, size)
-    positions = np.fft.fftfreq(size, 1 / size) * _CELL
-    distance = float(np.maximum(table, 0.0) @ -np.expm1(-np.maximum(positions, 0.0)))
-    return min(1.0, distance + 1e-6)
+    masses = np.array(masses)[:, np.min(masses, axis=0) > 1e-15]
+    missing = 1 - masses[0].sum()  # in cells that leave double precision: of infinite loss
+    losses = np.log(masses[0] / masses[1])  # they grow from cell to cell
+    first, last = math.floor(losses[0] / _CELL), math.ceil(losses[-1] / _CELL)
+    epsilons = _CELL * np.arange(first, last + 1)
+    above = np.searchsorted(losses, epsilons)
+    tails = [np.append(np.cumsum(mass[::-1])[::-1], 0.0)[above] for mass in masses]
+    loss = of_points(first, _CELL, missing + tails[0] - np.exp(epsilons) * tails[1])
+    return min(1.0, repeated(loss, count, 1e-7).delta(0.0) + 1e-6)
 
 
 def mu_proved(error):

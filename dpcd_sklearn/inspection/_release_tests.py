@@ -1,6 +1,7 @@
 """Tests that tell two data sets by what releases answer: each is fixed before it is judged."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,16 +50,9 @@ def power_of(errors, n_seen, n_runs, confidence, claimed):
     claim.
     """
     n = 2 * n_runs
-    low, high = -1, n  # bounds grow with errors: the most that contradict
-    while high - low > 1:
-        middle = (low + high) // 2
-        if error_bound(middle, n, confidence) < claimed:
-            low = middle
-        else:
-            high = middle
-    if low < 0:
-        return 0.0
-    return float(stats.betabinom.cdf(low, n, errors + 0.5, n_seen - errors + 0.5))
+    # bounds grow with errors: so many numbers of them contradict, from zero on
+    number = bisect_left(range(n), claimed, key=lambda k: error_bound(k, n, confidence))
+    return float(stats.betabinom.cdf(number - 1, n, errors + 0.5, n_seen - errors + 0.5))
 
 
 @dataclass(frozen=True)
