@@ -150,7 +150,7 @@ times, found = int(sys.argv[2]), {}
 for name in sys.argv[3:]:
     made_up = shape_of(SOLVERS[name], None, None, n_samples=1000, n_features=3)
     rows, _, _ = audit_releases(SOLVERS[name], made_up, n_runs=150 * times,
-                                confidence=float(sys.argv[1]), measures=False, only=KINDS)
+                                confidence=float(sys.argv[1]), only=KINDS)
     found[name] = any(row.verdict == "contradiction" for row in rows), str(rows)
 print(json.dumps(found))
 """

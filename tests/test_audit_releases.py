@@ -47,7 +47,7 @@ def rows_of(model, only=None, *, n_samples=1000, n_features=2, n_runs=100, confi
     """Rows of an audit of some kinds without their powers, and what is not paid for."""
     made_up = shape_of(model, None, None, n_samples=n_samples, n_features=n_features)
     rows, unpaid, _ = audit_releases(
-        model, made_up, n_runs=n_runs, confidence=confidence, only=only, measures=False
+        model, made_up, n_runs=n_runs, confidence=confidence, only=only
     )
     return {row.kind: row for row in rows if row.n_draws}, unpaid
 
@@ -329,7 +329,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(
     monkeypatch.setattr(Idle, "idle", idle, raising=False)
     model = Idle(**parameters)
     records = SimulatedRecords(model, 600, 2)
-    rows = audit_releases(model, records, n_runs=100, confidence=0.95, only=only, measures=False)[0]
+    rows = audit_releases(model, records, n_runs=100, confidence=0.95, only=only)[0]
     idle_rows = [row for row in rows if row.n_draws == 0]
     assert {row.verdict for row in idle_rows} <= {"inconclusive"}
     assert sum(row.n_releases for row in idle_rows) == n_idle

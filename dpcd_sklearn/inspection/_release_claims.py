@@ -24,7 +24,7 @@ from ._simulated_tables import LONE
 # threshold that is too low. But without its record it can't be named at all: one name is enough.
 
 
-def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
+def lone_names(runs, made_up, kind, number, n_runs, confidence):
     """The row of the names of categories of one record.
 
     An error is a run that names none of them, where as many as can be are there; `number` is that
@@ -35,11 +35,9 @@ def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
     drawn = runs.draws((number,), made_up.with_lone_categories(group), n_runs)
     named = np.array([_is_one_named(entry.released) for (entry,) in drawn], dtype=float)
     errors = int(np.sum(named == 0))
-    power = None
-    if measures:  # of a threshold half as far away
-        away = float(ndtri(min(release.spare / n_columns, 0.5))) / 2
-        silent = n_runs * group * n_columns * float(log_ndtr(-away))
-        power = -math.expm1(silent) if _one_is_enough(n_runs, confidence) < claimed else 0.0
+    away = float(ndtri(min(release.spare / n_columns, 0.5))) / 2  # of a threshold half as far
+    silent = n_runs * group * n_columns * float(log_ndtr(-away))
+    power = -math.expm1(silent) if _one_is_enough(n_runs, confidence) < claimed else 0.0
     row = ReleaseResult(
         "names of lone categories", f"1 within a probability of {release.spare:.2g}", 1,
         n_draws=n_runs, group=group, pair="categories of their own", power=power,
@@ -159,9 +157,10 @@ def least_error(kind, size, group):
 
 
 def sampled_distance(release, neighboring, group):
-    """Total variation of samples' means: each of a group is in a sample by itself, all pull one way.
+    """Total variation of samples' means.
 
-    The curve of one mean is bounded by chords, and its losses are composed as an accountant does.
+    Of a group of records each is in a sample by itself, and all pull one way. The curve
+    of one mean is bounded by chords, and its losses are composed as an accountant composes them.
     """
     rate, count = release.sampling_rate, release.count
     shift = 1 / release.noise_multiplier / (2 if neighboring == "replace_one" else 1)

@@ -182,8 +182,8 @@ class SimulatedRecords:
             y[at] = self.labels[np.arange(self.n) * len(self.labels) // self.n]
             return y
         lo, hi = self._target_bounds() or (-3.0, 3.0)
-        y = self._targets((lo + hi) / 2 + (hi - lo) / 6 * np.clip(noise, -3, 3))
-        return self._admissible(y)
+        y = (lo + hi) / 2 + (hi - lo) / 6 * np.clip(noise, -3, 3)
+        return self._targets(y[:, np.newaxis])
 
     # ---- quantiles ----
 
@@ -228,8 +228,8 @@ class SimulatedRecords:
             if of == "features":
                 X = table * np.ones(self.p)
             else:
-                y = table[:, 0] if self._n_targets is None else table * np.ones(self._n_targets)
-        return self._laid_out(X), self._admissible(y), None
+                y = self._targets(table)
+        return self._laid_out(X), y, None
 
     def _around_quantiles(self, quantiles, count, moved, tilt):
         """Numbers from -2 to 2: those of few records are where a quantile is.
@@ -323,15 +323,13 @@ class SimulatedRecords:
             other = y.copy()
             y[at], other[at] = self.labels[1], self.labels[0]
             return y, other
-        center = np.broadcast_to(plan.request.target_center, (self._n_targets or 1,))
-        y = np.tile(center, (self.n, 1)).astype(np.float64)
+        y = np.tile(np.asarray(plan.request.target_center, dtype=np.float64), (self.n, 1))
         other = y.copy()
         if not change.at_rest:
             y[at] = _FAR_TARGET
             if not change.quiets:
                 other[at] = -_FAR_TARGET
-        y, other = map(self._admissible, (y, other))
-        return (y, other) if self._n_targets else (y[:, 0], other[:, 0])
+        return self._targets(y), self._targets(other)
 
     def _features(self, plan, multiples, change):
         geometry = plan.geometry
@@ -355,13 +353,11 @@ class SimulatedRecords:
 
         return pd.DataFrame(X, columns=list(self._columns))
 
-    def _admissible(self, y):
-        """The targets, positive where the loss has a log link."""
-        has_log_link = getattr(self.model, "_log_link", None) is not None
-        return np.maximum(y, _LEAST_TARGET) if has_log_link else y
-
     def _targets(self, y):
-        return np.repeat(y[:, None], self._n_targets, axis=1) if self._n_targets else y
+        """Targets of columns, or of one for all; positive where the loss has a log link."""
+        if getattr(self.model, "_log_link", None) is not None:
+            y = np.maximum(y, _LEAST_TARGET)
+        return y * np.ones(self._n_targets) if self._n_targets else y[:, 0]
 
     def _stated_bounds(self):
         bounds = getattr(self.model, "feature_bounds", None)
