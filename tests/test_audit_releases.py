@@ -397,15 +397,16 @@ def test_floors_of_groups_are_those_of_group_privacy():
 def test_shapes_that_make_no_audit_are_refused_with_what_to_write():
     model, X = DPRidgeSkGD(), np.ones((30, 2))
     for options, match in (
-        ({"n_samples": 5}, "n_samples must be an integer >= 20"),
-        ({"n_samples": 50, "n_features": 0}, "n_features must be an integer >= 1"),
-        ({"n_samples": True}, "n_samples must be"),
+        ({"n_samples": 5}, "n_samples must be at least 20"),
+        ({"n_samples": 50, "n_features": 0}, "n_features must be at least 1"),
         ({"X": X, "y": X[:, 0], "n_samples": 30}, "n_samples and n_features are those"),
         ({"X": X[:, 0]}, "X must have two dimensions"),
         ({"y": X[:, 0]}, "give X with y"),
     ):
         with pytest.raises(ValueError, match=match):
             audit(model, **{"n_runs": 100} | options)
+    with pytest.raises(TypeError, match="n_samples must be an integer"):
+        audit(model, n_samples=True, n_runs=100)
     with pytest.raises(ValueError, match="more than n_public=100"):
         audit(DPRidgeSkGD(neighboring="add_remove", n_public=100, delta=1e-4), n_samples=200)
     with pytest.raises(TypeError, match="compared by dpcd_sklearn.testing.replay"):

@@ -77,10 +77,7 @@ from dpcd_sklearn.leaks._object_tree import MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import (
-    BoundsScaler,
-    DPStandardScaler,
-)
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 

@@ -102,8 +102,8 @@ def test_the_floor_of_samples_is_that_of_the_full_release_and_of_one_sample(rela
     ("options", "error", "match"),
     [
         ({"n_runs": 99}, ValueError, "n_runs"),
-        ({"n_runs": 1e3}, ValueError, "n_runs"),
-        ({"n_runs": True}, ValueError, "n_runs"),
+        ({"n_runs": 1e3}, TypeError, "n_runs"),
+        ({"n_runs": True}, TypeError, "n_runs"),
         ({"confidence": 1.0}, ValueError, "confidence"),
         ({"confidence": float("nan")}, ValueError, "confidence"),
         ({"confidence": "high"}, TypeError, "confidence"),

@@ -109,24 +109,24 @@ def game_of(kind, paid, n_samples, steps=()):
     if len(steps):
         useful = np.flatnonzero(np.any(steps, axis=1))
         most = min(most, max(1, np.shape(steps)[1] // 4))
-    while True:
+
+    def drawn(most):
+        """So many calls at most: how many releases they are, and the group that suits them."""
         few = np.linspace(0, len(useful) - 1, min(most, len(useful))).astype(int)
         calls = useful[np.unique(few)]
         size = sum(paid[at] for at in calls)
         mu = _mu_of_one(kind, size)
         group = max(1, min(round(best / mu), n_samples // 4))
-        if group * mu > 0.8 * best or len(calls) == len(useful):
-            break
+        return calls, size, group, group * mu / best
+
+    while drawn(most)[-1] <= 0.8 and most < len(useful):
         most *= 2
-    while group * mu > 1.5 * best and len(calls) > 1:  # one record tells too much already
-        calls = calls[::2]
-        size = sum(paid[at] for at in calls)
-        mu = _mu_of_one(kind, size)
-    while isinstance(kind.release, SelectionEvent) and len(calls) > 1:
-        if is_tractable(group * kind.release.eta, size):
-            break
-        calls = calls[::2]
-        size = sum(paid[at] for at in calls)
+    most = min(most, len(useful))
+    calls, size, group, told = drawn(most)
+    # one record may tell too much already, or choices be too many to be counted
+    while most > 1 and (told > 1.5 or not _is_tractable(kind.release, size, group)):
+        most //= 2
+        calls, size, group, told = drawn(most)
     return Game(tuple(map(int, calls)), size, group, least_error(kind, size, group))
 
 
@@ -139,12 +139,16 @@ def _mu_of_one(kind, size):
     return math.sqrt(size) / release.noise_multiplier
 
 
+def _is_tractable(release, size, group):
+    return not isinstance(release, SelectionEvent) or is_tractable(group * release.eta, size)
+
+
 def least_error(kind, size, group):
     """The floor of a guess's error, of so many releases and records."""
     release = kind.release
+    if not _is_tractable(release, size, group):
+        return 0.0
     if isinstance(release, SelectionEvent):
-        if not is_tractable(group * release.eta, size):
-            return 0.0
         return (1 - choices_loss(group * release.eta, size, 1e-7).delta(0.0)) / 2
     if isinstance(release, PoissonSampledEvent):
         some = replace(release, count=size)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from ..privacy.mechanisms._tables import NamedCounts
+from ..privacy.noise import NoiseSource
 from ..utils._texts import ReadableRepr
 from ._simulated_tables import COMMON
 
@@ -201,25 +202,18 @@ class ChoiceTest(ReleaseTest):
         for one, other, entry in zip(*self._odds, run, strict=True):
             picks, width = entry.released, entry.mechanism.width
             if share < 1:
-                picks = _drawn(_log_odds(entry, share), picks.shape[1], width)
+                tables, noise = entry.mechanism.tables(entry.exact), NoiseSource()
+                picks = [entry.mechanism.chosen(scores / share, noise) for scores in tables]
+                picks = np.concatenate(picks)
             ratio += _log_probability(one, picks, width) - _log_probability(other, picks, width)
         return ratio
 
 
-def _log_odds(entry, share=1.0):
-    """Log odds of the options of each choice, with a share of the noise: a choice a row."""
+def _log_odds(entry):
+    """Log odds of the options of each choice: a choice a row."""
     prior = entry.mechanism.prior
-    odds = np.concatenate([*entry.mechanism.tables(entry.exact)]) / share
+    odds = np.concatenate([*entry.mechanism.tables(entry.exact)])
     return odds if prior is None else odds + np.log(prior)
-
-
-def _drawn(odds, count, width):
-    """Picks by Gumbel noise."""
-    keys = odds + np.random.default_rng().gumbel(size=odds.shape)
-    keys = keys.reshape(len(odds), -1, width)
-    first = np.argsort(-keys.max(axis=2), axis=1, kind="stable")[:, :count]
-    options = np.take_along_axis(keys.argmax(axis=2), first, axis=1)
-    return first * width + options
 
 
 def _log_probability(odds, picks, width):
