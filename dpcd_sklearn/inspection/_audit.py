@@ -196,7 +196,8 @@ def audit(
     """
     n_runs = check_count(n_runs, "n_runs", low=100)
     confidence = check_real(confidence, "confidence", low=0.5, high=1.0)
-    if not _is_auditable(estimator):
+    learns = isinstance(estimator, (PrivateLinearModel, PrivateTransformer))
+    if not learns or getattr(estimator, "charges_nothing", False):
         raise TypeError(
             "audit takes a linear model or transformer of this package that learns something, got "
             f"{type(estimator).__name__}; audit the steps of a pipeline one by one"
@@ -282,13 +283,6 @@ def shape_of(model, X, y, *, n_samples, n_features):
         raise ValueError(f"n_samples={n_samples} is more than n_public={model.n_public}")
     made_up = SimulatedTable if is_table(model) else SimulatedRecords
     return made_up(model, n_samples, n_features, **facts)
-
-
-def _is_auditable(model):
-    """Whether the model's releases are known one by one."""
-    if isinstance(model, PrivateTransformer):
-        return not model.charges_nothing
-    return isinstance(model, PrivateLinearModel)
 
 
 def _stated_width(model):

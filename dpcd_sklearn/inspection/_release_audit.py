@@ -176,13 +176,13 @@ def _unpaid(runs, made_up, generator):
     pair = [made_up.usual(generator)]
     if hasattr(plan, "geometry"):
         pair += made_up.pair("all features", plan, count, generator)
+    names = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
     for data in pair:
         _, other = runs.follow((), data)
-        names = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
-        one, two = (
-            [fingerprint(getattr(model, name, None)) for name in names] for model in (fitted, other)
-        )
-        found += [name for name, a, b in zip(names, one, two, strict=True) if a != b]
+        for name in names:
+            kept, again = (fingerprint(getattr(model, name, None)) for model in (fitted, other))
+            if kept != again:
+                found.append(name)
     epsilon, delta = fitted.privacy_spent_
     if epsilon_of(fitted.privacy_event_, delta) > epsilon * (1 + 1e-6):
         found.append("privacy_spent_")

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..utils._texts import html_table
-from ._object_tree import guarded
-from ._rules import SEVERITIES, Leak, leaks_of
+from ._object_tree import candidates, guarded, tree_of
+from ._rules import SEVERITIES, Leak, leaks_in
 
 _NO_PROOF = (
     "An empty list is no proof of privacy: it says that no rule applies. Bounds and parameters "
@@ -104,8 +104,11 @@ def find_leaks(estimator: object, X: object = None) -> LeakReport:
     >>> len(find_leaks(make_pipeline(BoundsScaler((0.0, 10.0)), lasso)))
     0
     """
-    name = guarded(lambda: str(type(estimator).__name__), "object")
-    return LeakReport(name, leaks_of(estimator, getattr(X, "columns", ())))
-
-
-__all__ = ["Leak", "LeakReport", "find_leaks"]
+    found, root = [], tree_of(estimator)
+    root.columns = tuple(getattr(X, "columns", ()))
+    for part in root.inside():
+        found += leaks_in(part)
+        for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
+            before = {leak.rule for leak in leaks_in(owner)}
+            found += [leak for leak in leaks_in(candidate) if leak.rule not in before]
+    return LeakReport(guarded(lambda: str(type(estimator).__name__), "object"), found)

@@ -11,7 +11,7 @@ from typing import Literal
 from ..utils._texts import ReadableRepr
 from . import _conditions as when
 from ._classes import BOUNDS, class_of
-from ._object_tree import candidates, guarded, has, tree_of
+from ._object_tree import guarded, has, tree_of
 
 SEVERITIES = ("void", "leak", "note")
 
@@ -64,30 +64,9 @@ class Rule:
         yield Leak(part.where, self.severity, self.name, what, self.why, instead)
 
 
-def leaks_of(estimator, columns=()):
-    """All that the rules find in an object, in the order of its parts.
-
-    Parameters
-    ----------
-    estimator : object
-        Anything; it is neither fitted nor changed.
-    columns : iterable of names
-        Those of X.
-
-    Returns
-    -------
-    list of Leak
-    """
-    found = []
-    root = tree_of(estimator)
-    root.columns = tuple(columns)
-    for part in root.inside():
-        found += [leak for rule in RULES for leak in rule.leaks(part)]
-        for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
-            before = {leak.rule for rule in RULES for leak in rule.leaks(owner)}
-            news = [leak for rule in RULES for leak in rule.leaks(candidate)]
-            found += [leak for leak in news if leak.rule not in before]
-    return found
+def leaks_in(part):
+    """All that the rules find in one part, the worst first."""
+    return [leak for rule in RULES for leak in rule.leaks(part)]
 
 
 def refuse_leaks(estimator, dense=None):
