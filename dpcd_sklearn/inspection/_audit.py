@@ -14,10 +14,8 @@ from ..utils._public import check_count, check_real
 from ..utils._texts import ReadableRepr, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
-from ._release_claims import mu_proved
-from ._release_tests import power_text
-from ._simulated_records import SimulatedRecords, labels_of
-from ._simulated_tables import SimulatedTable, is_table
+from ._release_tests import mu_proved, power_text
+from ._simulated_records import SimulatedRecords, SimulatedTable, is_table, labels_of
 
 # ---- The result of an audit, and how it reads ----------------------------------------------------
 

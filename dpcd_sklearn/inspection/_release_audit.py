@@ -8,7 +8,7 @@
 (c) A test is fixed by such runs, whose exact answers are known here: for Gaussian releases, what
     was drawn times the difference of exact answers, over the variances; for choices, the log
     likelihood ratio. Then fresh runs are guessed, and their errors bound what the claim allows
-    (``_release_claims``).
+    (``_release_tests``).
 (d) A run that draws nothing has no records to tell of: what a model keeps of it is the same for
     both data sets, bit for bit, or was not released by any mechanism.
 """
@@ -28,13 +28,14 @@ from ..testing._visible import fingerprint
 from ..utils._persons import relation_of
 from ..utils._warnings import silence
 from ._audit_tape import AuditTape, EnoughError, kinds_of
-from ._release_claims import game_of, lone_names
 from ._release_tests import (
     REQUIRED_POWER,
     ChoiceTest,
     GaussianTest,
     ReleaseResult,
+    game_of,
     judged,
+    lone_names,
     power_of,
     separation,
 )

@@ -2,9 +2,8 @@
 
 from ._classes import full_name
 from ._conditions import KNOWN_SPLITS, all_private, counted_and_not
-from ._find_leaks import LeakReport, find_leaks
 from ._object_tree import holds_private, may_be_sparse, tree_of
-from ._rules import RULES, SEVERITIES, Leak, refuse_leaks
+from ._rules import RULES, SEVERITIES, Leak, LeakReport, find_leaks, refuse_leaks
 
 __all__ = [
     "KNOWN_SPLITS",
