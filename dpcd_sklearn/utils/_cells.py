@@ -222,15 +222,15 @@ def numbers_of(labels, classes, otherwise=-1):
         places = {label: k for k, label in enumerate(classes.tolist())}
         found = [_place_of(label, places, otherwise) for label in labels.tolist()]
         return np.array(found, dtype=np.intp)
-    exact = {k: _exactly(label, labels.dtype) for k, label in enumerate(classes.tolist())}
-    places = np.array([k for k, label in exact.items() if label is not None], dtype=np.intp)
-    if not len(places):
+    exact = ((_exactly(label, labels.dtype), k) for k, label in enumerate(classes.tolist()))
+    exact = sorted((label, k) for label, k in exact if label is not None)
+    if not exact:
         return np.full(len(labels), otherwise, dtype=np.intp)
-    known = np.array([exact[k] for k in places])
-    order = np.argsort(known)
-    known, places = known[order], places[order]
-    found = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-    return np.where(known[found] == labels, places[found], otherwise)
+    known, places = (np.array(part) for part in zip(*exact, strict=True))
+    found = np.searchsorted(known, labels)
+    # few arrays as long as labels are: beside records of few columns each of them counts
+    found[known.take(found, mode="clip") != labels] = len(known)
+    return np.append(places, otherwise).take(found)
 
 
 def _place_of(label, places, otherwise):
