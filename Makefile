@@ -6,7 +6,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 
 PY := $(VENV)/bin/python
 KERNELS := $(shell find dpcd_sklearn tests -name '*.pyx' -o -name '*.pxd' -o -name '*.h')

@@ -69,9 +69,7 @@ def scores(X, y, epsilon, classify):
     """Scores of scikit-learn and of ours, split by split; None with nothing to predict."""
     found = []
     for split in range(N_SPLITS):
-        X_train, X_test, y_train, y_test = train_test_split(
-            X, y, test_size=0.2, random_state=split
-        )
+        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=split)
         if classify:
             plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
             ours = DPLinearClassifier(epsilon=epsilon, classes=np.unique(y))

@@ -26,6 +26,8 @@ from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     NonPrivateEvent,
+    PrivacySpent,
+    Receipt,
     SelectionEvent,
     TuningEvent,
     epsilon_of,
@@ -33,7 +35,6 @@ from dpcd_sklearn.privacy.accounting import (
     greedy_fit_event,
 )
 from dpcd_sklearn.privacy.ledger import LedgerEntry, PrivacyAccountant, charge
-from dpcd_sklearn.privacy.ledger._accountant import PrivacySpent, Receipt
 from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
 from dpcd_sklearn.privacy.ledger._sqlite import SIGNATURE, sha256
 from dpcd_sklearn.testing import ReproducibleNoise

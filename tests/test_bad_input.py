@@ -223,8 +223,11 @@ TOGETHER = [
     ([DPLinearRegressor], {"loss": Tweedie(0.5)}, "power of Tweedie must be 0 or lie in .1, 2."),
     ([DPLinearRegressor], {"loss": "poisson", "target_bounds": (-1, 1)}, "must have 0 <= lo < hi"),
     ([DPLinearRegressor], {"loss": "poisson", "inference": True}, "needs loss='squared' or"),
-    ([DPLinearRegressor], {"loss": "quantile", "penalty": "l2", "alpha": [0.1, 1.0]},
-     "needs loss='squared' or 'huber'"),
+    (
+        [DPLinearRegressor],
+        {"loss": "quantile", "penalty": "l2", "alpha": [0.1, 1.0]},
+        "needs loss='squared' or 'huber'",
+    ),
 ]
 
 
@@ -601,7 +604,6 @@ def test_what_is_no_accountant_is_refused(data, kind, wrong):
         kind(accountant=wrong).fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @table("params", [{"random_state": ReproducibleNoise(0)}, {"epsilon": INF}])
 @table("kind", PRIVATE)
 def test_only_an_accountant_for_testing_admits_what_is_not_private(data, kind, params):

@@ -132,7 +132,6 @@ def test_target_bounds_are_one_pair(bounds):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_fits_with_the_same_bounds_are_the_same(model):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -146,7 +145,6 @@ def test_fits_with_the_same_bounds_are_the_same(model):
     assert not np.array_equal(coefs[0], model.set_params(feature_bounds=(-5, 120)).fit(X, Y).coef_)
 
 
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_target_bounds_of_one_target_may_be_a_list_of_one_pair():
     model = DPLassoCD(feature_bounds=PAIRS, random_state=ReproducibleNoise(0))
     fits = [model.set_params(target_bounds=b).fit(X, 3 * Y).coef_ for b in ((0, 2), [(0, 2)])]

@@ -315,6 +315,7 @@ def fitted(X, y, *, seed=None, **params):
         return model.fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:feature 966")
 @pytest.mark.parametrize("stated", [{}, {"row_norm_bound": 1.0}], ids=["nothing", "rows"])
 def test_a_head_on_wide_features_learns_what_its_budget_pays_for(heads, stated):
     """Means of three are .93 to .94 where the time of the descent follows s alone."""

@@ -65,7 +65,7 @@ VARIANTS = [
         0.01, fit_intercept=False, feature_scale=1.0,
         neighboring="add_remove", n_public=100, delta=1e-4,
     ),
-    DPLogisticGCD(l1_ratio=0.5, row_norm_bound=10.0, solver=GCD(averaging="tail")),
+    DPLogisticGCD(l1_ratio=0.5, row_norm_bound=10.0, solver=GCD(averaging="tail"), max_iter=5),
     DPLogisticGCD(epsilon=math.inf),
     DPRidgeSkGD(sampling="block", block_size=2, feature_scale=3.0, max_iter=2.5),
     DPRidgeSkGD(epsilon=math.inf),
@@ -76,7 +76,7 @@ VARIANTS = [
         penalty=None, constraint="l1_ball", feature_scale=1.0, solver="frank-wolfe",
         penalize_intercept=True,
     ),
-    DPLinearClassifier(penalty="l1", solver=GCD(rule="gs-q", block_size=2)),
+    DPLinearClassifier(penalty="l1", solver=GCD(rule="gs-q", block_size=2), max_iter=5),
     DPLinearClassifier("multinomial", solver=SGD(sampling_rate=0.5, momentum=0.0)),
     DPLinearClassifier("multinomial", solver="newton"),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),
@@ -89,7 +89,6 @@ VARIANTS = [
 
 
 @pytest.mark.usefixtures("seeds_of_checks_are_noise")
-@pytest.mark.filterwarnings("ignore:.* are few for", "ignore:only categories of more than")
 @pytest.mark.parametrize(
     "estimator", [estimator() for estimator in public_estimators()] + VARIANTS, ids=repr
 )

@@ -6,6 +6,7 @@ What is read must be the same for all other records, to the bit.
 
 import re
 import warnings
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -183,7 +184,12 @@ KINDS_OF_NUMBERS = {
         epsilon=3.0,
     ).fit(X, Z[:, 0]),
 }
-FAST = ["logistic", "pipeline of cells", "regressor", "imputer"]
+# Three kinds that are read by the same code: each takes a third of the pairs.
+FAST = [
+    ("logistic", "select", "target of labels"),
+    ("one-hot", "ordinal, found", "pipeline of cells"),
+    ("regressor", "stated", "imputer"),
+]
 # A record may not hold these, by declaration: such a neighbour is refused before the charge.
 DOMAIN = {
     "Input [Xy] contains NaN": "models take no missing values, and scorers none of labels",
@@ -229,11 +235,11 @@ def refused(fit, data):
     return False
 
 
-def check_pairs(fit, found):
+def check_pairs(fit, pairs):
     n_pairs, leaks = 0, []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, data, neighbour, *known in found:
+        for name, data, neighbour, *known in pairs:
             n_pairs += 1
 
             def once(data, tape, known=known):
@@ -248,23 +254,25 @@ def check_pairs(fit, found):
     return n_pairs
 
 
-def check_kind(name):
+def check_kind(name, first=0, step=1):
+    """Replay a kind of fit on every so many of its pairs; returns how many."""
     if name in KINDS_OF_NUMBERS:
-        return check_pairs(KINDS_OF_NUMBERS[name], pairs_of_numbers())
+        return check_pairs(KINDS_OF_NUMBERS[name], islice(pairs_of_numbers(), first, None, step))
     fits = KINDS_OF_CELLS | KINDS_OF_TABLES_OF_CELLS
-    return check_pairs(fits[name], pairs_of_cells(name))
+    return check_pairs(fits[name], islice(pairs_of_cells(name), first, None, step))
 
 
 ALL_KINDS = [*KINDS_OF_CELLS, *KINDS_OF_TABLES_OF_CELLS, *KINDS_OF_NUMBERS]
 
 
-@pytest.mark.parametrize("name", FAST)
-def test_fits_are_replayed_in_every_container(name):
-    assert check_kind(name) >= 250
+@pytest.mark.parametrize("names", FAST)
+def test_fits_are_replayed_in_every_container(names):
+    n_pairs = [check_kind(name, first, len(names)) for first, name in enumerate(names)]
+    assert sum(n_pairs) >= 250
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(ALL_KINDS) - set(FAST)))
+@pytest.mark.parametrize("name", ALL_KINDS)
 def test_all_kinds_of_fits_are_replayed_in_every_container(name):
     assert check_kind(name) >= 250
 

@@ -353,6 +353,7 @@ def test_weights_are_repeated_records(solver):
 
 # --- scikit-learn's solutions --------------------------------------------------------------------
 
+
 def assert_same(model, expected):
     # ten times the movement of a last sweep, times the condition number of about 100
     scale = np.abs(expected.coef_).max()

@@ -10,8 +10,6 @@ from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.penalties import L1Ball, L2Ball
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
-
 # The same few records again and again: the objective is one function for every n, so that nothing
 # but noise changes with n.
 N_RECORDS, N_FEATURES = 2**8, 5

@@ -218,6 +218,7 @@ def test_sparse_coefficients_are_a_start_too():
     assert len(model.accountant.entries()) == 2
 
 
+@pytest.mark.filterwarnings("ignore:the fit without noise stopped")
 def test_a_start_beyond_all_bounds_is_finite():
     model = DPLassoCD(epsilon=INF, warm_start=True, max_iter=1e4).fit(X, REAL)
     model.coef_[:] = 1e308

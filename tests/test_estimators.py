@@ -28,7 +28,6 @@ every_estimator = pytest.mark.parametrize("estimator", ALL)
 with_and_without_intercept = pytest.mark.parametrize(
     "fit_intercept", [True, False], ids=["intercept", "no intercept"]
 )
-seeds_warn = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 
 
 @pytest.fixture
@@ -116,7 +115,6 @@ def test_constant_features_get_no_coefficient_without_noise(small, estimator):
     assert_allclose(model.coef_, 0, atol=1e-6)
 
 
-@seeds_warn
 @every_estimator
 def test_views_integers_and_read_only_records_are_taken(small, estimator):
     X, y = small
@@ -275,7 +273,6 @@ def test_a_private_classification_on_many_records_is_close_to_the_exact_one(larg
     assert model.score(X, y) > reference.score(X, y) - 0.02
 
 
-@seeds_warn
 @pytest.mark.parametrize("name", ["lasso", "ridge"])
 def test_the_target_may_be_in_any_units(large, name):
     # 1000 (y + 5) with its bounds is the same problem: the same seed gives 1000 times the model.

@@ -115,7 +115,7 @@ OWN = {
     "n_directions": [None, 1, 2, 50],
     "curvature_share": ["auto", 0.5, 1e-9, 1 - 1e-12],
     "step_decay": [0.0, 0.5, 1000.0],
-    "threshold": [1.35, 1e-9, 1e9],
+    "threshold": ["auto", 1.35, 1e-9, 1e9],
     "radius": [1.0, 1e-3, 1e3, 1e9, 1e15],
     "lo": [-1, 0, -1e308, -INF],
     "hi": [1, INF, 1e308, 5e-324, 10**400],

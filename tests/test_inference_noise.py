@@ -15,7 +15,6 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from dpcd_sklearn.loops._covariance import noise_of
 from dpcd_sklearn.loops._newton import solve as newton
 from dpcd_sklearn.loops._problem import Problem
@@ -23,10 +22,6 @@ from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.solvers import Newton
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = [
-    pytest.mark.filterwarnings(f"ignore::{warning.__module__}.{warning.__name__}")
-    for warning in (PrivacyLeakWarning, ReproducibleNoiseWarning)
-]
 COEF = np.array([0.3, -0.2, 0.1])
 SMOOTHNESS = np.array([1.0, 4.0, 0.5])
 CENTERS, WIDTHS = np.array([50.0, 0.0, -3.0]), np.array([10.0, 1.0, 0.1])

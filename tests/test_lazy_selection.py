@@ -312,7 +312,6 @@ GREEDY = [
     DPLinearRegressor(penalty=None, constraint="l1_ball", solver=FrankWolfe(), fit_intercept=False),
 ]
 every_greedy = pytest.mark.parametrize("model", GREEDY, ids=str)
-leaky = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 
 
 @pytest.fixture
@@ -336,7 +335,6 @@ def test_the_draw_is_full_unless_asked_for_and_the_event_is_the_same(model):
     assert full == lazy
 
 
-@leaky
 @every_greedy
 def test_the_option_reaches_the_oracle_and_the_released_law_stays_close(model, data):
     full, lazy = (

@@ -143,7 +143,6 @@ def test_a_search_of_scikit_learn_without_an_accountant_is_told_so_once(ledger):
 # ---- the second charge --------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 @pytest.mark.parametrize(
     "model", [MODELS["regressor"][0], DPStandardScaler(epsilon=1.0)], ids=["model", "scaler"]
 )
@@ -265,7 +264,6 @@ MIXTURES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 @pytest.mark.parametrize("name", MIXTURES)
 def test_what_is_not_counted_beside_what_is_warns_once_and_is_found(ledger, name):
     make, words, rule = MIXTURES[name]
@@ -298,7 +296,6 @@ def test_a_slice_before_the_fit_is_uncounted_and_a_slice_after_it_is_not_fitted(
     silent(pipeline[:-1].transform, X)
 
 
-@pytest.mark.filterwarnings("ignore:.* are few for the scales of")
 def test_what_one_ledger_counts_altogether_and_what_none_counts_does_not_warn(ledger):
     tests = PrivacyAccountant(50.0, 1e-3, testing=True)
     scorer = make_private_scorer("r2", accountant=ledger)

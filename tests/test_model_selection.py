@@ -102,6 +102,7 @@ def test_weights_reach_the_model_by_name_and_by_routing(data, accountant):
 # --- one ledger, whoever holds the handle -------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:this DPLassoCD was charged before")
 def test_set_params_changes_the_ledger_of_what_is_fitted_next(data, accountant):
     other = PrivacyAccountant(epsilon=10.0, delta=1e-3)
     model = pipeline(accountant=accountant).fit(*data)

@@ -11,7 +11,6 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
-from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.loops import _newton
 from dpcd_sklearn.loops._newton import solve
 from dpcd_sklearn.loops._problem import Problem, shares_of_bound
@@ -23,9 +22,6 @@ from dpcd_sklearn.solvers import Newton
 from dpcd_sklearn.solvers import _newton as _newton_plan
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings(
-    f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
-)
 BOUNDS = {"feature_bounds": (-1, 1)}
 
 

@@ -210,15 +210,12 @@ def test_the_true_number_of_records_decides_nothing_of_a_thousand_choices_at_onc
     assert all(event == events[0] for event in events)
 
 
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     ("classes", "unknown"),
     [([0, 1], 7), ([0.0, 1.0], 0.5), (["no", "yes"], "perhaps"), ([1, 0], -1), ([2, 5], 3)],
     ids=str,
 )
-def test_an_unknown_label_counts_as_the_smaller_one_and_touches_no_other_record(
-    classes, unknown
-):
+def test_an_unknown_label_counts_as_the_smaller_one_and_touches_no_other_record(classes, unknown):
     X = np.random.default_rng(0).normal(size=(60, 4))
     y = (X[:, 0] > 0).astype(float)
     y = np.sort(classes)[y.astype(int)]

@@ -14,7 +14,6 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
-    PrivacyLeakWarning,
 )
 from dpcd_sklearn.privacy.sums._records import is_read_in_place
 from dpcd_sklearn.solvers import SkGD
@@ -65,7 +64,6 @@ def fitted(model, X, y, sample_weight=None):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")
 def test_a_map_gives_the_bits_of_the_array_and_is_not_written(model, order, dtype, tmp_path):
     X, y, weights = records(dtype)
     path = tmp_path / "X"
@@ -86,7 +84,6 @@ def test_a_map_gives_the_bits_of_the_array_and_is_not_written(model, order, dtyp
 
 @every_model
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")
 def test_slices_of_a_map_are_read_in_place_and_give_the_bits_of_their_copy(model, tmp_path):
     """Target and records in one file, or a part of the rows: the usual ways to hold them."""
     X, y, _ = records(np.float64)

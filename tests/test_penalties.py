@@ -143,8 +143,9 @@ def test_a_log_link_is_convex_bounded_and_of_the_public_range(power, target, mar
     expected = (means - target) * means ** (1 - power) / 1.5 ** (2 - power)
     assert_allclose(slope, expected, rtol=1e-12, atol=1e-12)
     one = np.array([margin])
-    assert check_grad(lambda m: float(loss.value(m, [target])[0]),
-                      lambda m: loss.gradient(m, [target]), one) < 1e-5 * max(1, abs(margin))
+    assert check_grad(
+        lambda m: float(loss.value(m, [target])[0]), lambda m: loss.gradient(m, [target]), one
+    ) < 1e-5 * max(1, abs(margin))
 
 
 @every_loss

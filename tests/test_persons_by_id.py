@@ -498,18 +498,18 @@ def replayed(name, seed, arbitrary=False):
 @table("arbitrary", [False, True])
 @table("name", FITS)
 def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, arbitrary):
-    for seed in range(4):
+    for seed in range(2):  # the second one is weighted
         replayed(name, seed, arbitrary)
 
 
 def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity():
     """Iterates that no records lead to as well, so clips are met from all sides."""
-    worst = [replayed("regression", seed, seed % 3 > 0).excess for seed in range(100, 250)]
+    worst = [replayed("regression", seed, seed % 3 > 0).excess for seed in range(100, 170)]
     assert 0.97 < max(worst) <= 1 + 1e-12
-    worst = [replayed("add_remove", seed).excess for seed in range(100, 160)]
+    worst = [replayed("add_remove", seed).excess for seed in range(100, 120)]
     assert 0.9 < max(worst) <= 1 + 1e-12
     for name in ("Newton, few", "three labels, Newton", "sparse"):
-        worst = [replayed(name, seed, seed % 2 > 0).excess for seed in range(100, 150)]
+        worst = [replayed(name, seed, seed % 2 > 0).excess for seed in range(100, 130)]
         assert 0.9 < max(worst) <= 1 + 1e-12
 
 
@@ -651,7 +651,8 @@ def test_the_bits_of_one_place_however_persons_are_divided(name):
         "three labels": np.digitize(data.y, [-1, 1]),
         "two targets": np.column_stack([data.y, data.X[:, 0]]),
     }
-    y, model = targets.get(name, data.y), clone(OF_PARTS[name]).set_params(**BY_ID, **seeded)
+    y, model = targets.get(name, data.y), OF_PARTS[name]
+    model = clone(model).set_params(**BY_ID, **seeded, max_iter=3)
     for ids in (data.ids, np.array([f"id {one}" for one in data.ids], dtype=object)):
         for X in (data.X, sparse.csr_array(thinned(data.X))):
             one_place = clone(model).fit(X, y, data.weights, ids)

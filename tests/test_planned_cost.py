@@ -31,8 +31,6 @@ from dpcd_sklearn.model_selection._find_budget import simulated_records, simulat
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* are few for the scales of")
-
 N = 60
 X = np.random.default_rng(0).uniform(0, 1, size=(N, 2))
 Y = X @ [1.0, -1.0]

@@ -347,7 +347,6 @@ def test_regressors_show_sparse_coefficients(model):
 
 @table("layout", LAYOUTS)
 @table("model", MODELS)
-@pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 def test_float32_records_give_float32_coefficients(model, layout):
     X, y = np.round(wild(), 1).astype(np.float32), np.arange(300) % 2
     given = model.get_params(deep=False) | {

@@ -118,28 +118,20 @@ def gaussian_cases():
     steps = {"epsilon": 6.0, "delta": 0.01, "clip": 1.0}
     plain = {"step_size": 1.0, "averaging": "last"}
     steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
-    relations = {
-        "replace_one": {},
-        "add_remove": {"neighboring": "add_remove", "n_public": 3},
-    }
-    for relation, options in relations.items():
-        for intercept in (False, True):
-            common = steps | options | {"fit_intercept": intercept}
-            name = f"{relation}{' with intercept' if intercept else ''}"
-            yield pytest.param(
-                DPLassoCD(solver=CD(**plain), max_iter=3, **common), id=f"lasso {name}"
-            )
-            ridge = DPRidgeSkGD(solver=SkGD(momentum=0, **plain), max_iter=3, **common)
-            yield pytest.param(ridge, id=f"ridge {name}")
+    alone, added = {"fit_intercept": False}, {"neighboring": "add_remove", "n_public": 3}
+    cd, skgd = CD(**plain), SkGD(momentum=0, **plain)
     by_one = SkGD("block", block_size=1, momentum=0, **plain)
-    blocks = DPRidgeSkGD(solver=by_one, max_iter=2, **steps | {"fit_intercept": True})
-    yield pytest.param(blocks, id="ridge with blocks of one")
     bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "feature_scale": None}
-    by_weight = CD("importance", **plain)
-    bounded = DPLassoCD(
-        solver=by_weight, max_iter=2, **steps | {"clip": 0.1} | bounds, fit_intercept=False
-    )
-    yield pytest.param(bounded, id="lasso with bounds")
+    bounds |= {"clip": 0.1, "solver": CD("importance", **plain)}
+    for name, model in {
+        "lasso replace_one": DPLassoCD(solver=cd, max_iter=3, **steps),
+        "lasso add_remove alone": DPLassoCD(solver=cd, max_iter=3, **steps | added | alone),
+        "ridge replace_one alone": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | alone),
+        "ridge add_remove": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | added),
+        "ridge with blocks of one": DPRidgeSkGD(solver=by_one, max_iter=2, **steps),
+        "lasso with bounds": DPLassoCD(max_iter=2, **steps | bounds | alone),
+    }.items():
+        yield pytest.param(model, id=name)
 
 
 def gaussian_neighbours(model):
@@ -221,10 +213,9 @@ def test_a_greedy_choice_loses_what_it_claims_and_more_at_twice_the_range(monkey
 
 
 def greedy_values():
-    for share in (0.2, 0.6):
-        for intercept in (False, True):
-            model = greedy_model(selection_share=share, fit_intercept=intercept, max_iter=4)
-            yield pytest.param(model, id=f"share {share}{' with intercept' if intercept else ''}")
+    for share, intercept in ((0.2, False), (0.6, True)):
+        model = greedy_model(selection_share=share, fit_intercept=intercept, max_iter=4)
+        yield pytest.param(model, id=f"share {share}{' with intercept' if intercept else ''}")
 
 
 def claimed_mu(model):

@@ -57,8 +57,6 @@ from dpcd_sklearn.privacy.accounting import (
 from dpcd_sklearn.privacy.ledger import Prepaid
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* are few for the scales of")
-
 N, P = 400, 3
 X = np.random.default_rng(0).normal([30.0, 1e4, -5.0], [10.0, 2e3, 1.0], size=(N, P))
 Y = (X - X.mean(0)) @ [0.5, 3e-3, 0.0]
@@ -224,6 +222,7 @@ def test_parts_are_taken_once_and_nothing_else_is():
         joined([scaling, FitEvent((GaussianEvent(1.0),), "add_remove")])
 
 
+@pytest.mark.filterwarnings("ignore:this PrivatePipeline was charged before")
 def test_noise_that_is_known_is_refused_before_anything_is_charged():
     seeded = DPRidgeSkGD(random_state=ReproducibleNoise(0), **TARGET)
     accountant = ledger()

@@ -15,8 +15,6 @@ from dpcd_sklearn import (
 from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
-
 N, P = 400, 5
 
 

@@ -19,7 +19,6 @@ from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 4000, 6
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning")
 
 
 def table(seed=0, spread=1.0):
@@ -190,23 +189,22 @@ def test_slopes_of_rare_values_do_not_take_the_intercept():
     rng, slopes = np.random.default_rng(0), np.array([0.5, -0.5, 0.25, 0.0, 1.0])
     X = (rng.random((20_000, 5)) < 0.99).astype(float)
     y = X @ slopes + 0.5 * rng.normal(size=len(X))
+    stated = {"feature_bounds": (0, 1), "target_bounds": (-4.75, 4.75), "epsilon": 10.0}
     for seed in range(4):
-        model = DPLinearRegressor(
-            feature_bounds=(0, 1), target_bounds=(-4.75, 4.75), epsilon=10.0,
-            random_state=ReproducibleNoise(seed),
-        )  # fmt: skip
+        model = DPLinearRegressor(**stated, random_state=ReproducibleNoise(seed))
         np.testing.assert_allclose(model.fit(X, y).coef_, slopes, atol=0.2)
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
 def test_one_choice_finds_how_loose_the_bounds_of_all_columns_are(neighboring):
-    event = choices_event(_scales._LEAST_OF_FEATURES["share"] / N, 600, neighboring)
-    X = np.random.default_rng(0).uniform(-1, 1, (N, P))
+    event = choices_event(_scales._LEAST_OF_FEATURES["share"] / 400, 6_400, neighboring)
+    X = np.random.default_rng(0).uniform(-1, 1, (400, P))
     oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
-    for loose in (1.0, 8.0, 60.0):
+    for loose, count in ((60.0, 200), (8.0, 200), (1.0, 6_000)):
         bounds = np.full(P, -loose), np.full(P, loose)
-        found = [_scale_choices.find_share(oracle, *bounds) for _ in range(200)]
+        found = [_scale_choices.find_share(oracle, *bounds) for _ in range(count)]
         assert np.mean(np.abs(np.log2(found) + np.log2(loose)) <= 1.1) > 0.97
+    assert np.mean(np.less(found, 0.25)) < 0.0025  # .004 if all shares had the same odds
 
 
 @pytest.mark.parametrize("n_columns", [1, 3, 6, 40])

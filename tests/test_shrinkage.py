@@ -10,7 +10,13 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from tables import table
 
-from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD, PrivacyAccountant
+from dpcd_sklearn import (
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPPoissonRegressor,
+    DPRidgeSkGD,
+    PrivacyAccountant,
+)
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model import _private_linear_model
 from dpcd_sklearn.loops._problem import Tail
@@ -22,8 +28,6 @@ from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.ReproducibleNoiseWarning"),
-    pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.FewRecordsWarning"),
     pytest.mark.filterwarnings("ignore::dpcd_sklearn.exceptions.UnknownScaleWarning"),
 ]
 
@@ -235,6 +239,20 @@ def test_where_only_a_mean_can_be_told_it_is_never_far_off():
                       for seed in range(40)])  # fmt: skip
     assert (np.ptp(found, axis=1) == 0).all()  # features are let go
     assert (np.abs(found - y.mean()) < 0.7 * y.std()).all()
+
+
+@pytest.mark.parametrize(("n", "least"), [(700, 0.2), (1000, 0.3)])
+@pytest.mark.parametrize("mean", [30, 300])
+def test_rates_of_few_records_start_at_their_released_mean(mean, n, least):
+    """Their D² was far below zero: an intercept from elsewhere never arrived, and slopes swung."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2 * n, 5))
+        y = rng.poisson(mean * np.exp(X @ [0.2, -0.15, 0.1, 0.1, 0.0] - 0.04)).astype(float)
+        model = DPPoissonRegressor(epsilon=0.3, random_state=ReproducibleNoise(seed))
+        found.append(model.fit(X[:n], y[:n]).score(X[n:], y[n:]))
+    assert np.median(found) > least
 
 
 # --- the warning ----------------------------------------------------------------------------------

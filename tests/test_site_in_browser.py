@@ -27,9 +27,7 @@ PAGES = sorted(page for page in _FOUND if not page.startswith("_static/"))
 # Pages that a person reads; those of the API are alike, so a few of them stand for all.
 OF_API = [page for page in PAGES if page.startswith("generated/dpcd")]
 READ = [
-    page
-    for page in PAGES
-    if not page.startswith(("generated/dpcd", "genindex", "search"))
+    page for page in PAGES if not page.startswith(("generated/dpcd", "genindex", "search"))
 ] + OF_API[:: max(1, len(OF_API) // 6)]
 
 pytestmark = [

@@ -19,7 +19,6 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import PrivacyLeakWarning
 from dpcd_sklearn.plan._inference import MOMENTS
 from dpcd_sklearn.plan._release import key_of_output
 from dpcd_sklearn.plan._solver_plan import RELEASES
@@ -36,9 +35,6 @@ from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.solvers._descent_recipe import descent_recipe
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings(
-    f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"
-)
 N, P = 20_000, 5
 SIGNALS = (3.0, 10.0, 15.0, 35.0, 40.0, 50.0, 75.0)
 UNIT = {"feature_bounds": (-1, 1), "feature_scale": 1.0}  # none is looked for

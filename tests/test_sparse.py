@@ -22,8 +22,6 @@ from dpcd_sklearn.privacy.sums._moving_sums import IS_CHECKED
 from dpcd_sklearn.privacy.sums._records import canonical
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
-
 changes_records = pytest.mark.skipif(
     IS_CHECKED, reason="a build with checks sums anew, and sees other records"
 )

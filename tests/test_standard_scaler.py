@@ -20,8 +20,6 @@ N, P = 3000, 4
 CENTERS, WIDTHS = np.array([0.0, 30.0, -1e6, 1e-5]), np.array([1.0, 10.0, 2e5, 1e-5])
 FOUND = ("center_", "scale_", "feature_bounds_")
 
-seeded = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
-
 
 @pytest.fixture(name="X")
 def _normal_columns():
@@ -66,7 +64,6 @@ def test_a_column_that_is_mostly_zero_becomes_the_indicator_of_not_zero(with_cen
 # --- layouts ------------------------------------------------------------------------------------
 
 
-@seeded
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("with_centering", [True, False])
 def test_equal_records_in_other_layouts_give_equal_scales_and_images(S, with_centering, dtype):

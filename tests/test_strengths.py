@@ -25,7 +25,6 @@ from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.testing import ReproducibleNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore:ReproducibleNoise")
 STATED = {"feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 N, P = 8000, 20
 ABSURD = [1e-6, 1e-3, 1e-2, 0.1, 1.0, 1e3]

@@ -260,9 +260,7 @@ def after_each_step(one, block, **question):
     place = LocalPlace(LAYOUTS[one["layout"]](one["X"]), one["y"], one["weights"])
     whole = one["whole"] and block is None and question["joint"]
     whole = whole and len(np.unique(one["M"].reshape(one["K"], -1), axis=0)) == 1
-    sums = place.moving(
-        one["loss"], one["M"], fit_intercept=True, n_outputs=one["K"], whole=whole
-    )
+    sums = place.moving(one["loss"], one["M"], fit_intercept=True, n_outputs=one["K"], whole=whole)
     found = [answers(sums, block, **question)]
     for step in one["steps"]:
         move(sums, np.arange(len(step)), step)

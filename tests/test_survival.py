@@ -180,8 +180,7 @@ def test_concordance_counts_comparable_pairs():
         (risk[i] > risk[j]) + (risk[i] == risk[j]) / 2
         for i in range(n)
         for j in range(n)
-        if event[i]
-        and (duration[i] < duration[j] or (duration[i] == duration[j] and not event[j]))
+        if event[i] and (duration[i] < duration[j] or (duration[i] == duration[j] and not event[j]))
     ]
     assert periods.concordance(model, X, duration, event) == pytest.approx(np.mean(agreed))
     assert math.isnan(periods.concordance(model, X, duration, np.zeros(n)))

@@ -45,7 +45,6 @@ from dpcd_sklearn.testing import ReproducibleNoise
 N, P = 4000, 3
 REFUSED = (TypeError, ValueError)
 RELATIONS = ["replace_one", "add_remove"]
-seeded = pytest.mark.filterwarnings("ignore::dpcd_sklearn.PrivacyLeakWarning")
 quiet = pytest.mark.filterwarnings("ignore")  # few records
 KINDS = [getattr(preprocessing, name) for name in preprocessing.__all__]
 PRIVATE = [kind for kind in KINDS if hasattr(kind, "planned_event")]

@@ -20,7 +20,6 @@ from ..utils._public import check_count, check_real
 from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike, Seed
 
-_FACTORS = (0.25, 0.5, 1.0, 2.0)
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
 _FARTHEST = 64.0  # times the largest simulation
 
@@ -293,6 +292,6 @@ def _releases(event):
 def _sizes(n_samples, n_features, stated):
     if stated is not None:
         return np.unique([n_samples, *(check_count(n, "sizes") for n in stated)])
-    sizes = [max(10, round(factor * n_samples)) for factor in _FACTORS]
+    sizes = [max(10, round(factor * n_samples)) for factor in (0.25, 0.5, 1.0, 2.0)]
     small = [n for n in sizes if n <= n_samples or n * n_features <= _MOST_CELLS]
     return np.unique([*small, n_samples])

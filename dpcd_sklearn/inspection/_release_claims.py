@@ -32,7 +32,8 @@ def lone_names(runs, made_up, kind, number, n_runs, confidence, measures):
     release, n_columns = kind.release, len(runs.leader.entries[number].exact)
     group, claimed = _group(release, made_up.n, n_runs, confidence)
     drawn = runs.draws((number,), made_up.with_lone_categories(group), n_runs)
-    named = np.array([_is_one_named(entry.released) for (entry,) in drawn], dtype=float)
+    released = ([word for words, _ in entry.released for word in words] for (entry,) in drawn)
+    named = np.array([any(w is not None and w >= LONE for w in words) for words in released], float)
     errors = int(np.sum(named == 0))
     power = None
     if measures:  # of a threshold half as far away
@@ -61,10 +62,6 @@ def _one_is_enough(n_runs, confidence):
 
 def _named(release, group):
     return float(found_at_most(np.zeros(1), release, group)[0])
-
-
-def _is_one_named(answer):
-    return any(word is not None and word >= LONE for words, _ in answer for word in words)
 
 
 # At this μ a guess errs once in ten times: often enough to count errors, while half of the noise

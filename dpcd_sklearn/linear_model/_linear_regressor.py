@@ -57,13 +57,14 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
     ----------
     loss : str, Huber, Tweedie or Quantile of `dpcd_sklearn.losses`, default="squared"
         Loss of a residual r: r² / 2 ("squared", in scikit-learn's words "squared_error"), or that
-        up to a threshold and linear beyond ("huber", which has 1.35, or ``Huber(threshold)``, in
-        the units of the target); or the pinball loss, smoothed ("quantile", which has the median,
-        or ``Quantile(quantile, width)``). Of targets >= 0 half the unit deviance of exp(margin):
-        "poisson", "gamma" (of targets > 0), "tweedie", which has the power 1.5, or
-        ``Tweedie(power)``. Those predict within `target_bounds`, the upper one of which is looked
-        for where it is not stated, and are for one target; with a power above 1 a lower bound
-        below a thousandth of the upper one is raised to that.
+        up to a threshold and linear beyond ("huber", whose threshold is a fifth of half the width
+        of the target's bounds, or ``Huber(threshold)``, in the units of the target); or the pinball
+        loss, smoothed ("quantile", which has the median, or ``Quantile(quantile, width)``). Of
+        targets >= 0 half the unit deviance of exp(margin): "poisson", "gamma" (of targets > 0),
+        "tweedie", which has the power 1.5, or ``Tweedie(power)``. Those predict within
+        `target_bounds`, the upper one of which is looked for where it is not stated, and are for
+        one target; with a power above 1 a lower bound below a thousandth of the upper one is
+        raised to that.
     penalty : {"l1", "l2", "elasticnet", "nonnegative"}, object, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't

@@ -340,6 +340,7 @@ class ClippedLogisticRegression(_Clipped, LogisticRegression):
     def decision_function(self, X):  # of which all predictions are made
         return margins_of_model(self, X)
 
+
 _CLIPPED = {
     ElasticNet: ClippedElasticNet,
     Lasso: ClippedLasso,

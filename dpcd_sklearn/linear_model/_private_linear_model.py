@@ -173,7 +173,8 @@ class PrivateLinearModel(
 
     def _loss(self, n_outputs, target_half_width):
         """The loss of a target that was divided by `target_half_width`."""
-        return stated_loss(self._loss_word, self.loss, target_half_width)
+        private = not np.isinf(self.epsilon)
+        return stated_loss(self._loss_word, self.loss, target_half_width, private)
 
     def set_params(self, **params: object) -> Self:
         """Set parameters, those of a solver that is an object by ``solver__name`` too.

@@ -46,21 +46,17 @@ class Progress:
 
     def tell(self, n_done):
         """So many updates are done."""
-        while self._context is not None and self._stepped < n_done // self.every:
-            self._step()
-        if self._context is not None and n_done == self._n_updates > self._stepped * self.every:
-            self._step()
+        n_steps = self._n_steps if n_done == self._n_updates else n_done // self.every
+        while self._context is not None and self._stepped < n_steps:
+            step = self._context.subcontext(task_name="updates")
+            step.call_on_fit_task_begin(estimator=self._model)
+            step.call_on_fit_task_end(estimator=self._model)
+            self._stepped += 1
         lines = self._lines * n_done // self._n_updates
         if lines > self._printed:
             self._printed = lines
             end = "\r" if self._in_place and n_done < self._n_updates else "\n"
             self._say(f"{n_done} of {self._n_updates} updates{end}")
-
-    def _step(self):
-        step = self._context.subcontext(task_name="updates")
-        step.call_on_fit_task_begin(estimator=self._model)
-        step.call_on_fit_task_end(estimator=self._model)
-        self._stepped += 1
 
     def end(self):
         """The model is fitted."""

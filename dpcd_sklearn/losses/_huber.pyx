@@ -5,6 +5,10 @@ import numpy as np
 from ._loss cimport Loss
 
 
+# "auto" is this share of half the range of the target.
+_SHARE = 0.2
+
+
 cdef class HuberLoss(Loss):
     """(margin - target)^2 / 2 up to `threshold`, threshold (|margin - target| - threshold / 2) on.
 
@@ -25,7 +29,7 @@ cdef class HuberLoss(Loss):
 
     @classmethod
     def of(cls, stated, target_half_width):
-        return cls(stated.threshold / target_half_width)
+        return cls(_SHARE if stated.threshold == "auto" else stated.threshold / target_half_width)
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:

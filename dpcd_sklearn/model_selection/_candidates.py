@@ -22,7 +22,6 @@ from ..utils._stated import ReproducibleNoise
 # grid so many are planned.
 MOST_PLANNED = 48
 MOST_OF_SUBSET = 100_000
-_OF_PENALTIES = {"alpha", "C", "l1_ratio", "penalty"}
 # Parameters that the search sets, and those that would tell strangers of its runs or void them.
 _OURS = ("epsilon", "delta", "neighboring", "n_public")
 _FORBIDDEN = {
@@ -152,7 +151,7 @@ def _together(estimator, grid):
 
 def is_of_penalty(name):
     """Whether a parameter is of a penalty that has a strength."""
-    return name.rpartition("__")[2] in _OF_PENALTIES
+    return name.rpartition("__")[2] in {"alpha", "C", "l1_ratio", "penalty"}
 
 
 def law_of(distribution, n_iter, grids):

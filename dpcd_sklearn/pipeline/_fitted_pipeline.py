@@ -98,9 +98,6 @@ class InferenceOfModel:
 # ---- A fitted private pipeline as scikit-learn's own steps ---------------------------------------
 
 
-_OWN = ("privacy_", "shares_", "told_")
-
-
 class LeavesAsPlain:
     """How a private pipeline leaves the package."""
 
@@ -293,7 +290,8 @@ def _plain_transformer(step):
     )
     fitted = {name: value for name, value in vars(step).items() if name.startswith("_")}
     fitted |= {name: value for name, value in vars(step).items() if name.endswith("_")}
-    fitted = {name: value for name, value in fitted.items() if not name.startswith(_OWN)}
+    own = ("privacy_", "shares_", "told_")
+    fitted = {name: value for name, value in fitted.items() if not name.startswith(own)}
     vars(plain).update(deepcopy(fitted))
     converted, parts, start = [], [], 0
     for name, one, columns in step.transformers_:

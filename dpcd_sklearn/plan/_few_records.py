@@ -12,7 +12,6 @@ from ._shrinkage import lacks_scale, signal_of_rows
 # than no model below these signals, where a scale is found for each column or stated, and where
 # one has to do for all.
 _LEAST_SIGNAL, _LEAST_OF_ONE_SCALE = 8.0, 30.0
-_POWERS = [3**k for k in range(6)]  # of 1.1, times as many records or as much of a budget
 
 
 def warn_of_few_records(request):
@@ -81,9 +80,9 @@ def _least(request, name, cases, integer=False):
         other = request.changed(budget=budget)
         return not any(is_so(other) for is_so in cases)
 
-    # where more evidence pays for other searches on the way, it may not be the very least
+    # by powers of 1.1; where more evidence pays for other searches on the way not the very least
     try:
-        last = next(filter(is_enough, _POWERS), None)
+        last = next(filter(is_enough, [3**k for k in range(6)]), None)
     except ValueError:  # beyond what is accounted for
         return None
     return last and value_of(bisect_left(range(last), True, lo=last // 3 + 1, key=is_enough))

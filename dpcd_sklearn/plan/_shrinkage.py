@@ -26,15 +26,15 @@ _SIGNAL, _SIGNAL_OF_OTHERS = 50.0, 100.0
 # c, since clipped derivatives fade; and where rows have a bounded norm, since most of the noise is
 # in columns that few of them have.
 _NOISE_OF_MARGINS, _NOISE_OF_ROWS = 1.0, 0.75
-# At this signal half of what a regression explains is noise; its variance is 1 / s² of it.
-_SIGNAL_OF_NUMBERS = 10.0
+# At this signal half of what a regression explains is noise; its variance is 1 / s² of it. With a
+# log link s is that of a target whose upper bound is so many of its means.
+_SIGNAL_OF_NUMBERS, _MEANS = 10.0, 6.0
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
 ENTRIES = 100
 # Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
 # Parameters of a recipe: who states one of them gets the iterate itself.
 _OF_RECIPE = ("clip", "max_iter", "coef_bounds"), ("step_size", "momentum", "averaging")
-_UNSTATED = ("auto", None)
 
 
 def is_shrunk(request):
@@ -49,7 +49,7 @@ def is_shrunk(request):
         return False
     both = zip((request, request.solver), _OF_RECIPE, strict=True)
     stated = (getattr(one, name) for one, names in both for name in names)
-    return all(isinstance(value, str | None) and value in _UNSTATED for value in stated)
+    return all(isinstance(value, str | None) and value in ("auto", None) for value in stated)
 
 
 def shrinkage(request, length=math.inf):
@@ -67,6 +67,7 @@ def shrinkage(request, length=math.inf):
         return 0.0
     signal = signal_of_rows(request)
     if not request.n_classes:
+        signal *= _MEANS / request.loss.reach if request.has_log_link else 1.0
         return signal**2 / (signal**2 + _SIGNAL_OF_NUMBERS**2)
     least = _SIGNAL_OF_OTHERS if math.isinf(length) else _SIGNAL
     noise = _NOISE_OF_ROWS if _has_bounded_rows(request) else _NOISE_OF_MARGINS

@@ -18,9 +18,12 @@ from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
 
-# Share of μ² of each, and the least n μ of it. The noise of the mean is then a 25th of the upper
-# bound at most, and that of a derivative at the end a tenth of a mean that is an eighth of that.
-_SHARE, _LEAST_EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
+# Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that
+# of a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the
+# mean has more, up to a part of what choices leave, if its noise is below a fifth: slopes are noise
+# there, and an intercept that starts elsewhere never arrives.
+_SHARE, _EVIDENCE, _LEAST_AT_END = 0.05, 25.0, 160.0
+_PART_LEFT, _LEAST_EVIDENCE = 0.3, 5.0
 # Within stated bounds: from this n μ on bounds are searched, or scales are stated that suit. The
 # noise of a mean, in half-widths, that is aimed at and at most; and shares of μ²: what slopes can
 # spare, and the most where their signal is so low that they are noise in any case. With .3 for a
@@ -46,9 +49,17 @@ def mean_share(request):
         return 0.0
     if not request.has_log_link:
         return _share_within(request)
-    evidence = request.evidence * math.sqrt(_SHARE)
-    ends = not request.penalize_intercept and evidence >= _LEAST_AT_END
-    return _SHARE * ((evidence >= _LEAST_EVIDENCE) + ends)
+    share = min(max((_EVIDENCE / request.evidence) ** 2, _SHARE), _PART_LEFT * request.share_left)
+    has_range = request.target_search.n_choices or not request.finds_target
+    if not has_range or request.evidence * math.sqrt(share) < _LEAST_EVIDENCE:
+        return 0.0
+    return share + _SHARE * _has_end(request)
+
+
+def _has_end(request):
+    """Whether a derivative at the end tells more than its noise."""
+    is_free = request.has_log_link and not request.penalize_intercept
+    return is_free and request.evidence * math.sqrt(_SHARE) >= _LEAST_AT_END
 
 
 def _share_within(request):
@@ -101,7 +112,7 @@ def _share_of_mean(plan):
 
 
 def _share_at_end(plan):
-    return _SHARE * (plan.request.has_log_link and plan.request.mean_share > _SHARE)
+    return _SHARE * (plan.request.mean_share > 0 and _has_end(plan.request))
 
 
 TARGET_MEAN = OfIntercept("mean", 2, _share_of_mean, _largest)

@@ -87,7 +87,7 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             )
         self._refuse_sparse_if_zero_moves(X)
         _, _, center, half_width = self._map()
-        return given_back(map_cells(X, _from_unit, center, half_width), given)
+        return given_back(map_cells(X, lambda x, c, h: x * h + c, center, half_width), given)
 
     def _must_copy(self, X):
         # A NumPy view of a data frame may share memory with other frames (copy-on-write).
@@ -118,10 +118,6 @@ def _to_unit(values, lo, hi, center, divisor):
     out -= center
     out /= divisor
     return np.clip(out, -1.0, 1.0, out=out)  # rounding may have stepped over the edge
-
-
-def _from_unit(values, center, half_width):
-    return values * half_width + center
 
 
 class BoundsScaler(BoundedMap):

@@ -23,11 +23,6 @@ from ._private_transformer import OF_BUDGET, PrivateTransformer
 _FOUND, _DEVIATIONS = 0.1, 6.5
 
 
-def _as_words(categories):
-    """Categories as users read them: what is missing is NaN."""
-    return np.array([np.nan if c is None else c for c in categories], dtype=object)
-
-
 @dataclass(eq=False, repr=False)
 class CategoryEncoder(PrivateTransformer):
     """The base of encoders: how categories are stated, found and looked up."""
@@ -218,7 +213,10 @@ class CategoryEncoder(PrivateTransformer):
             self._categories.append(given)
             self._room.append(room)
             self.category_counts_.append(counts)
-        self.categories_ = [_as_words(categories) for categories in self._categories]
+        self.categories_ = [  # what is missing is NaN
+            np.array([np.nan if c is None else c for c in categories], dtype=object)
+            for categories in self._categories
+        ]
 
     def _most_frequent(self, categories, counts, n_normalizer):
         least = self.min_frequency or 0

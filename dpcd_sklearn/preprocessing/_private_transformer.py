@@ -353,7 +353,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tables, stated = self._read_with_target(X, y)
         if hasattr(self, "feature_bounds"):
             self._stated_bounds()
-        groups, n_samples = ids_of(self.neighboring, groups), _n_rows(tables[0])
+        table, groups = tables[0], ids_of(self.neighboring, groups)
+        n_samples = len(table[0]) if isinstance(table, list) else table.shape[0]  # of columns
         persons = None
         if groups is not None:
             ids, persons = persons_of(groups, n_samples)
@@ -408,11 +409,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _n_rows(table):
-    """The number of rows of an array, or of a list of columns."""
-    return len(table[0]) if isinstance(table, list) else table.shape[0]
 
 
 def _rows_of(table, rows):

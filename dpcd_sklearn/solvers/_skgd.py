@@ -19,6 +19,7 @@ from ..utils._public import check_real
 from ..utils._typing import Auto
 from ._descent_recipe import (
     DrawnPlan,
+    between,
     clip_for_inference,
     descent_of_rows,
     descent_recipe,
@@ -126,6 +127,9 @@ class CheckedSampling:
 # few of whose columns count. The second are those of a feature.
 _MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
 _AT_ITS_END, _AT_ITS_END_OF_ROWS = 4.0, 1.0
+# A log link is steeper where predictions are large, so it has so many times the steps. Its slopes
+# are in units of a mean, a fraction of the bound: below this signal a shorter walk has less noise.
+_STEPS_OF_LINK, _LOUD_OF_LINK = 2.0, 160.0
 
 
 class SkGDPlan(DrawnPlan):
@@ -202,6 +206,10 @@ class SkGDPlan(DrawnPlan):
             has_sparse_rows=request.has_sparse_rows,
             found_target=request.finds_target and bool(request.target_search.n_choices),
         )
+        if self._full and request.has_log_link:
+            recipe["max_iter"] *= _STEPS_OF_LINK
+            time = between(math.sqrt(request.signal / _LOUD_OF_LINK), 0.5, 1.0)
+            recipe["step_size"] *= time / _STEPS_OF_LINK
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
         elif self._has_rows:

@@ -53,14 +53,11 @@ class StrOptions(_UnsortedStrOptions):
         super().__init__(dict.fromkeys(sorted(options)).keys())
 
 
-_SKLEARN = str(Path(sklearn.__file__).parent)
-
-
 def held_by_callers(*names):
     """Values of local variables of scikit-learn's functions that are running, innermost first."""
-    frame, found = sys._getframe(1), []
+    frame, found, theirs = sys._getframe(1), [], str(Path(sklearn.__file__).parent)
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_SKLEARN):
+        if frame.f_code.co_filename.startswith(theirs):
             found += [frame.f_locals.get(name) for name in names]
         frame = frame.f_back
     return [value for value in found if value is not None]

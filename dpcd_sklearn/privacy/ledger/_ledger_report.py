@@ -61,7 +61,10 @@ def cost(parameters, balance, fits):
     sizes = {}
     for event, n in fits:
         sizes.setdefault(n, []).append(event)
-    dearest = {n: max(_alone_of_each(parameters, events)) for n, events in sizes.items()}
+    dearest = {
+        n: max(epsilon_alone(event, parameters.delta) for event in set(events))
+        for n, events in sizes.items()
+    }
     private = all(each.private for each in found)
     together = math.fsum(each.amount for each in found)
     counted = _counted(parameters, together) if private else math.inf
@@ -86,11 +89,6 @@ def _counted(parameters, amount):
     if amount == parameters.limit:
         return parameters.epsilon
     return float(gdp_epsilon(math.sqrt(amount), parameters.delta)) if amount < 1e16 else math.inf
-
-
-def _alone_of_each(parameters, events):
-    """The loss of each different event by itself."""
-    return {epsilon_alone(event, parameters.delta) for event in set(events)}
 
 
 def remaining(parameters, balance):

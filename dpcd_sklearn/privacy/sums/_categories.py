@@ -73,7 +73,7 @@ def counted(column):
             counts[category_of(cell)] += number
     else:
         counts = Counter(keys_of(column))
-    pairs = [(_category_of_key(key), number) for key, number in counts.items()]
+    pairs = [(int(k, 16) if isinstance(k, bytes) else k, number) for k, number in counts.items()]
     return sorted(pairs, key=lambda pair: order_of(pair[0]))
 
 
@@ -90,10 +90,6 @@ def _key(category):
 def keys_of(column):
     """The key of each cell's category; a string is one by itself, and None is what is missing."""
     return [cell if type(cell) is str else _key(category_of(cell)) for cell in column.tolist()]
-
-
-def _category_of_key(key):
-    return int(key, 16) if isinstance(key, bytes) else key
 
 
 def coded(column, categories):

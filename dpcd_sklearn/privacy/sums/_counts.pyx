@@ -116,10 +116,8 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
     cdef Py_ssize_t near = max(16, NEAR // max(p, 1)) if c.by_row else n
     cdef Py_ssize_t at_once = AT_ONCE if c.by_row else 1, size, width, i, j, k, stop, start = i0
     cdef Py_ssize_t n_rows = 1, ahead
-    cdef const double *edges = NULL
-    cdef const double *units = NULL
     cdef int32_t[DPCD_RUN] first
-    cdef double[2][DPCD_RUN] alike
+    cdef double[2][DPCD_RUN] edges
     cdef int64_t *counts = c.counts + share * p * c.n_cells
     cdef uint16_t *few = <uint16_t *>calloc(max(1, p * turns * APART), sizeof(uint16_t))
     if few == NULL:
@@ -135,18 +133,14 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
         stop, j = min(i0 + min(near, MOST), n), 0
         while j < p:
             width = min(at_once, p - j)
-            if c.lo != NULL:
-                edges, units = c.lo + j, c.hi + j
-                if n_rows > 1:
-                    for k in range(n_rows * width):
-                        alike[0][k], alike[1][k] = c.lo[j + k % width], c.hi[j + k % width]
-                    edges, units = alike[0], alike[1]
+            for i in range(n_rows if c.lo != NULL else 0):
+                for k in range(width):
+                    edges[0][i * width + k], edges[1][i * width + k] = c.lo[j + k], c.hi[j + k]
             i = i0
             while i < stop:
                 size = min(stop - i, n_rows)
                 COUNT(c.X + i * c.row_gap + j * c.column_gap, c.is_float, c.cells,
-                      width * size, ahead, edges, units, first,
-                      few + j * turns * APART)
+                      width * size, ahead, edges[0], edges[1], first, few + j * turns * APART)
                 i += size
             j += width
         if stop == n or (stop - start) // MOST > (i0 - start) // MOST or not c.by_row:

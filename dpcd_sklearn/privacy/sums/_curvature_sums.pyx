@@ -225,7 +225,7 @@ cdef class CurvatureSums(GradientSums):
 
     cdef bint _add_row_sums(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
         cdef Py_ssize_t i, j, m, d = self.n_coordinates
-        cdef Bench bench = self._bench(d, False, 2 * (d + 1))
+        cdef Bench bench = self._bench(0, False, 2 * (d + 1))
         cdef double *part = <double *>bench.room
         cdef double length, most = self._units_of_squares * SHORTER
         while bench.norms != NULL and i0 < stop:
@@ -233,16 +233,15 @@ cdef class CurvatureSums(GradientSums):
             self._clip_rows(&bench, i0, m, self._row_norm, self._units)
             if self.records.weights != NULL:
                 self._weigh_rows(&bench, i0, m, self._row_norm, self._units)
-            self._fill(&bench, m, DPCD_MAGIC, &self._per_unit[0])
-            for j in range(d + 1):
-                part[j] = 0.0
+            KERNELS.clipped_sums(&bench.tile, bench.factors, &self._per_unit[0], self._units,
+                                 bench.ahead, True, part)
+            part[self.p] += KERNELS.clipped_sum_of_ones(m, bench.of_ones, self._one, self._units)
             for i in range(m):
-                for j in range(d):
-                    part[j] += bench.rows[i * d + j]
                 length = most * bench.parts[i]
                 part[d] += (length * length + DPCD_MAGIC) - DPCD_MAGIC
             for j in range(d + 1):
                 total[j] += <int64_t>part[j]
+                part[j] = 0.0
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
