@@ -160,6 +160,7 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
 def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
     case = Case(K, n=n, p=p, alike=True, bounded=True, intercept=intercept)
     every = [case.sums(layout, n_threads=3 if layout == "F" else 1, whole=True) for layout in "CF"]
+    every += [case.sums(layout, n_threads=2, whole=True) for layout in ("csr", "csc")]
     sparse_rows = Records(LAYOUTS["csr"](case.X), case.y, case.weights, case.bounds)
     # rows that are made again in each pass, as those of too many records are
     every.append(WholeRows(sparse_rows, case.loss, case.M[: case.d], intercept, K))

@@ -162,7 +162,8 @@ class SkGDPlan(DrawnPlan):
     @property
     def known_of_questions(self):
         # a user's own sampling may draw fewer coordinates than its block has
-        return {"whole": self._full and isinstance(self.request.solver.sampling, str)}
+        whole = self._full and isinstance(self.request.solver.sampling, str)
+        return {"whole": whole, "sparse": self.request.sparse}
 
     @property
     def curvature(self):

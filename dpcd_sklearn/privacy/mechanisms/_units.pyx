@@ -164,11 +164,13 @@ cdef class CoordinateUnits(GeometryUnits):
     whole : bool, default=False
         Whether nothing but gradients of all coordinates is released, with one M_j for all outputs.
         They are sums of rows of 16 bits then, if rounding is little beside the noise.
+    sparse : bool, default=False
+        Whether records are: a row of 16 bits takes little room then, and may be a single cell.
     """
 
     def __init__(self, event, *, n_samples, smoothness, double clip, n_normalizer,
                  Py_ssize_t n_chosen=1, double largest_score=0.0, double step=0.0,
-                 Py_ssize_t n_outputs=1, bint whole=False):
+                 Py_ssize_t n_outputs=1, bint whole=False, bint sparse=False):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer)
         if n_outputs < 1 or self.n_coordinates % n_outputs:
@@ -186,7 +188,7 @@ cdef class CoordinateUnits(GeometryUnits):
         if gaussians is not None:
             self.noise_multiplier, self.n_gaussians = gaussians.noise_multiplier, gaussians.count
         self.whole = (whole and self.width >= _WIDE and self.n_gaussians >= _PASSES
-                      and self._suits_whole_rows())
+                      and self._suits_whole_rows(sparse))
         self.bits = noise_bits(self.noise_multiplier, self.neighbors, self.n_normalizer,
                                self.n_samples, self.n_coordinates,
                                _MOST_OF_WHOLE if self.whole else 2.0**24)
@@ -195,14 +197,15 @@ cdef class CoordinateUnits(GeometryUnits):
             self._check_choices(n_chosen)
             self._check_scores(n_chosen, largest_score, step)
 
-    def _suits_whole_rows(self):
+    def _suits_whole_rows(self, sparse):
         """Whether rows may be kept, and rounding them and their multiples adds little noise.
 
         Rounding errors of records are taken to be independent, and cells of a row about as long.
         """
         most = min(_MOST_OF_WHOLE, 2.0**50 / self.n_normalizer) / 2
-        error = math.sqrt(self.n_normalizer / 12) * max(_ROW / self.width**0.5, most / _ROW)
-        fits = self.n_normalizer * self.width <= _MOST_CELLS
+        cell = _ROW if sparse else _ROW / self.width**0.5
+        error = math.sqrt(self.n_normalizer / 12) * max(cell, most / _ROW)
+        fits = sparse or self.n_normalizer * self.width <= _MOST_CELLS
         return fits and error <= _MOST_ROUNDING * self.noise_multiplier * self.neighbors * most
 
     def _check_choices(self, n_chosen):

@@ -225,6 +225,71 @@ static inline void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdif
         DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 0, out);
 }
 
+/* ---- (d) rows of whole numbers of 16 bits, which lie beside the entries that they are of ------ */
+
+DPCD_INLINE void dpcd_whole_entries_of(const dpcd_sparse *m, ptrdiff_t n,
+                                       const double *restrict scale,
+                                       const double *restrict factors, int16_t *restrict whole,
+                                       int is_float, int is_long)
+{
+    ptrdiff_t i, at = 0, j;
+    for (i = 0; i < n; i++)
+        for (; at < dpcd_integer(m->indptr, i + 1, is_long); at++) {
+            j = dpcd_integer(m->indices, at, is_long);
+            double v = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float) * scale[j];
+            v = factors[i] == 0.0 ? 0.0 : v * factors[i]; /* whatever an infinite row holds */
+            whole[at] = (int16_t)((v + DPCD_MAGIC) - DPCD_MAGIC);
+        }
+}
+
+/* whole[at] = rint(X[i, j] scale[j] factors[i]), entry `at` of the first n rows; see scaled_rows. */
+static inline void dpcd_whole_entries(const dpcd_sparse *m, ptrdiff_t n, const double *scale,
+                                      const double *factors, int16_t *whole)
+{
+    DPCD_BY_TYPE(m, dpcd_whole_entries_of, n, scale, factors, whole);
+}
+
+DPCD_INLINE void dpcd_whole_rows_of(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n,
+                                    const int16_t *restrict whole, const int16_t *restrict v,
+                                    ptrdiff_t apart, int32_t *restrict out,
+                                    const double *restrict r, double *restrict sums,
+                                    int is_float, int is_long)
+{
+    ptrdiff_t i, at, j;
+    (void)is_float;
+    for (i = 0; i < n; i++) {
+        int32_t first = 0, second = 0, times = r ? (int32_t)r[i] : 0;
+        ptrdiff_t end = dpcd_integer(m->indptr, i0 + i + 1, is_long);
+        for (at = dpcd_integer(m->indptr, i0 + i, is_long); at < end; at++) {
+            j = dpcd_integer(m->indices, at, is_long);
+            if (r) {
+                sums[j] += times * whole[at];
+            } else {
+                first += whole[at] * v[j];
+                second += whole[at] * v[apart + j];
+            }
+        }
+        if (r) continue;
+        out[i] = first;
+        out[n + i] = second;
+    }
+}
+
+/* out[s, i] = sum_j v[s, j] whole[i, j], s = 0 and 1, rows from i0 on; exact, as whole_dot. */
+static inline void dpcd_whole_row_dots(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n,
+                                       const int16_t *whole, const int16_t *v, ptrdiff_t apart,
+                                       int32_t *out)
+{
+    DPCD_BY_TYPE(m, dpcd_whole_rows_of, i0, n, whole, v, apart, out, NULL, NULL);
+}
+
+/* sums[j] += sum_i r[i] whole[i, j], whole numbers r; exact, as whole_sums. */
+static inline void dpcd_whole_row_sums(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n,
+                                       const int16_t *whole, const double *r, double *sums)
+{
+    DPCD_BY_TYPE(m, dpcd_whole_rows_of, i0, n, whole, NULL, 0, NULL, r, sums);
+}
+
 DPCD_INLINE void dpcd_spread_rows_of(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
                                      double *restrict out, int is_float, int is_long)
 {
