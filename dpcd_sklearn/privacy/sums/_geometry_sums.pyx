@@ -23,17 +23,20 @@ from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums
 from ._integer_rows import limbs, longest_row
 from ._kernels cimport DPCD_MAGIC, KERNELS, dpcd_pairs_apart, dpcd_paying_threads
-from ._records cimport (
-    DPCD_SLICE,
-    Records,
-    dpcd_dot_rows,
-    dpcd_whole_entries,
-    dpcd_whole_row_dots,
-    dpcd_whole_row_sums,
-)
+from ._records cimport DPCD_SLICE, Records, dpcd_dot_rows, dpcd_sparse
 from ._sums cimport Question, question_of
 
-# More than the rounding of a computed norm, of up to 4,000 entries.
+
+cdef extern from "_sparse.h":
+    void dpcd_whole_entries(const dpcd_sparse *m, Py_ssize_t n, const double *scale,
+                            const double *factors, int16_t *whole) noexcept nogil
+    void dpcd_whole_row_dots(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
+                             const int16_t *whole, const int16_t *v, Py_ssize_t apart,
+                             int32_t *out) noexcept nogil
+    void dpcd_whole_row_sums(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
+                             const int16_t *whole, const double *r, double *sums) noexcept nogil
+
+# More than the rounding of a computed norm, of up to 2^24 entries in eight lanes.
 cdef double LONGER = 1 + 2.0**-29
 # The norm of a shorter row is taken to be this: its square may underflow.
 cdef double SHORTEST = 1e-120
@@ -102,12 +105,7 @@ cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t sto
 
 
 cdef class GeometrySums(CurvatureSums):
-    """Sums of gradients in a geometry, and the sums that such a geometry is made of.
-
-    Parameters
-    ----------
-    records, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
-    """
+    """Sums of gradients in a geometry, and the sums that such a geometry is made of."""
 
     # whole rows, of so many numbers each (0 until they are made): as they are kept; the geometry,
     # and units of its rows; those of a row and of its columns; of every record, its length over its
@@ -305,7 +303,6 @@ cdef class GeometrySums(CurvatureSums):
         _multiples(n_rows, K, &self._lengths[i], self._per_clip, &self._rooms[i], self._most, r)
 
 
-
 cdef class WholeRows(GeometrySums):
     """Sums of gradients at an iterate that moves, clipped by their norm: all coordinates at once.
 
@@ -336,7 +333,7 @@ cdef class WholeRows(GeometrySums):
             return NULL
         if not (self._begin(self._coef, question, floor(question.limit / LONGEST_ROW))
                 and self._add_in_threads(question, 0, self.n, dpcd_paying_threads(
-                    self.records.n_threads, self.n * apart), self._size_whole())):
+                    self.records.n_threads, self.records.n_entries), self._size_whole())):
             return NULL
         for k in range(self.n_outputs):
             for j in range(d):
@@ -345,11 +342,10 @@ cdef class WholeRows(GeometrySums):
 
 
 cdef class SparseWholeRows(WholeRows):
-    """The same integers of sparse records: whole numbers lie beside the entries that they are of.
-    """
+    """The same integers of sparse records, of up to 2^24 coordinates."""
 
-    cdef int16_t[::1] _entries
-    cdef double[::1] _ones
+    cdef int16_t[::1] _entries  # whole numbers, and
+    cdef double[::1] _ones  # those of the intercept's constant
 
     cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
         cdef Py_ssize_t[::1] rows = np.arange(self.n, dtype=np.intp)
@@ -358,7 +354,7 @@ cdef class SparseWholeRows(WholeRows):
         self._whole, self._rooms = np.empty((0, self._apart), dtype=np.int16), np.ones(self.n)
         dpcd_dot_rows(&self.records.rows, self.n, &rows[0], &self._squares[0], True, &norms[0])
         lengths = np.sqrt(np.asarray(norms) + self._one * self._one) * LONGER
-        lengths = np.where(lengths >= 0, np.maximum(lengths, SHORTEST), np.inf)  # NaN
+        lengths = np.maximum(lengths, SHORTEST)
         factors = self._row_units / lengths
         self._lengths, self._ones = lengths / self._row_units, np.rint(self._one * factors.base)
         self._entries = np.empty(self.records.n_entries + 1, dtype=np.int16)

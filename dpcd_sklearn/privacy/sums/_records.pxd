@@ -1,4 +1,4 @@
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from ._kernels cimport dpcd_matrix
 
@@ -21,20 +21,11 @@ cdef extern from "_sparse.h":
     void dpcd_add_column(const dpcd_sparse *m, Py_ssize_t j, double a,
                          double *margins) noexcept nogil
     void dpcd_add_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
-                          const double *step, double *lanes) noexcept nogil
-    void dpcd_add_squares(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
-                          const double *smoothness, double *lanes) noexcept nogil
+                          const double *v, int square, double *lanes) noexcept nogil
     void dpcd_join_lanes(Py_ssize_t n, const Py_ssize_t *where, double *lanes,
                          double *out) noexcept nogil
     void dpcd_dot_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
                        const double *v, int square, double *out) noexcept nogil
-    void dpcd_whole_entries(const dpcd_sparse *m, Py_ssize_t n, const double *scale,
-                            const double *factors, int16_t *whole) noexcept nogil
-    void dpcd_whole_row_dots(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
-                             const int16_t *whole, const int16_t *v, Py_ssize_t apart,
-                             int32_t *out) noexcept nogil
-    void dpcd_whole_row_sums(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
-                             const int16_t *whole, const double *r, double *sums) noexcept nogil
     void dpcd_spread_rows(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n, Py_ssize_t p,
                           double *out) noexcept nogil
     void dpcd_sum_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
