@@ -7,7 +7,8 @@
     record adds a whole multiple of its row. All products are of 16 bits, those of geometries,
     iterates and large multiples in two limbs: sums of 32 bits are exact, whatever their order. Rows
     are kept where memory is enough, a quarter of what the records take in doubles; if not, or if
-    records are sparse, they are made again in each pass.
+    records are sparse, they are made again in each pass. Descents keep those of sparse records, of
+    which only what is stored.
 """
 
 import numpy as np
