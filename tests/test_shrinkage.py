@@ -24,6 +24,7 @@ from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.plan import _shrinkage
 from dpcd_sklearn.plan._margin_scale import margin_scale
+from dpcd_sklearn.plan._solver_plan import SolverPlan
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -311,3 +312,52 @@ def test_what_the_warning_asks_for_is_enough(epsilon, what):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_enough_records_and_fits_without_noise_are_not_warned_of(params):
     assert not messages(DPLinearClassifier(classes=[0, 1], **params), *records(300))
+
+
+@pytest.mark.parametrize(
+    ("solver", "penalty", "alpha", "counted_whole"),
+    [
+        ("newton", "l1", 0.5, 0.3),
+        ("skgd", "l1", 0.3, 0.3),
+        ("newton", "l2", 3.0, 0.7),
+        (None, "l2", 0.3, 0.75),
+    ],
+)
+def test_a_strong_penalty_counts_as_much_as_without_noise(
+    solver, penalty, alpha, counted_whole, monkeypatch
+):
+    """Clips leave less of derivatives: a penalty that counts whole beside them takes too much."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((3000, 4))
+    margins = X @ [1.0, -0.7, 0.5, 0.0]
+    stated = {"penalty": penalty, "alpha": alpha, "feature_bounds": (-4, 4)}
+    if solver is None:
+        y = (margins + rng.logistic(size=3000) > 0).astype(int)
+        model = DPLinearClassifier(classes=[0, 1], **stated)
+    else:
+        y = margins + 0.5 * rng.standard_normal(3000)
+        model = DPLinearRegressor(solver=solver, target_bounds=(-5, 5), **stated)
+    wanted = np.ravel(clone(model).set_params(epsilon=np.inf).fit(X, y).coef_)
+
+    def length():
+        found = [
+            clone(model).set_params(random_state=ReproducibleNoise(seed)).fit(X, y).coef_
+            for seed in range(5)
+        ]
+        return np.median([np.ravel(coef) @ wanted for coef in found]) / (wanted @ wanted)
+
+    assert 0.75 < length() < 1.25
+    monkeypatch.setattr(SolverPlan, "penalty_share", 1.0)
+    assert length() < counted_whole
+
+
+def test_descents_of_a_loud_signal_keep_what_they_found():
+    """A curved loss holds what noise alone would carry away."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((4000, 2))
+    y = (2 * X[:, 0] - X[:, 1] + rng.logistic(size=4000) > 0).astype(int)
+    model = DPLinearClassifier(classes=[0, 1], feature_bounds=(-4, 4), epsilon=np.inf)
+    wanted = log_loss(y, clone(model).fit(X, y).predict_proba(X))
+    for epsilon in (1.0, 3.0, 10.0):
+        model.set_params(epsilon=epsilon, solver="skgd", random_state=ReproducibleNoise(0))
+        assert log_loss(y, model.fit(X, y).predict_proba(X)) < wanted + 0.03

@@ -2,9 +2,9 @@
 
 Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b,
 b the margin of the classes' shares alone, the loss of the margins b + f D is convex in f. Its
-derivatives at a few public f are released, clipped record by record; a monotone fit of them is zero
-at the length that the records bear out. No margin gets longer: clips cut the derivatives of records
-that speak against it, and slopes would be a seventh too large.
+derivatives at a few public f are released, clipped record by record; a monotone fit of them and of
+the penalty's is zero at the length that the records bear out. No margin gets longer: clips cut the
+derivatives of records that speak against it, and slopes would be a seventh too large.
 
 Each record has one number, D, which is a function of the record and of what was released before. So
 these are partial derivatives of a model with one feature: ``proofs/release_partial.md``.
@@ -96,6 +96,17 @@ def with_length(plan, receipt, records, key, solution, known):
     stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
     oracle = RecordOracle(receipt, units, place, **stated)
     points = np.array([(length * unit, base.flat[-1]) for length in _LENGTHS])
-    # where a monotone fit of the noisy derivatives is zero, or the end next to that
-    root = np.interp(0.0, isotonic_regression(partials(oracle, points, 0)), _LENGTHS)
-    return moved_by(float(root), solution, base)
+    of_penalty = _slopes_of_penalty(plan, np.ravel(solution.coef)) / plan.penalty_share
+    return moved_by(root(partials(oracle, points, 0) + of_penalty / unit), solution, base)
+
+
+def _slopes_of_penalty(plan, coef):
+    """Derivatives of the penalty in the length of coefficients, at each of `_LENGTHS`."""
+    value, coef = plan.problem.penalty.value, coef[: plan.request.n_penalized]
+    slopes = [(value(1.01 * f * coef) - value(0.99 * f * coef)) / (0.02 * f) for f in _LENGTHS]
+    return np.nan_to_num(slopes)  # NaN is that of a coefficient beyond a wall by a rounding
+
+
+def root(slopes):
+    """The length at which a monotone fit of noisy derivatives is zero, or the end next to that."""
+    return float(np.interp(0.0, isotonic_regression(slopes), _LENGTHS))

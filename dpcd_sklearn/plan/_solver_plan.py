@@ -30,6 +30,8 @@ from ._smoothness import SMOOTHNESS
 from ._target import TARGET
 from ._target_mean import MEAN_AT_END, TARGET_MEAN
 
+# Spread of a target in half widths of its bounds, between .1 of loose and .33 of true ones.
+_SPREAD = 0.2
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
@@ -71,6 +73,8 @@ class SolverPlan(metaclass=ABCMeta):
         Whether an intercept is set right after all updates.
     hides_updates : bool
         Whether all updates are one release, of which nobody is told how far it is.
+    rows_within : float
+        How many times as long as usual rows those are by which residuals are clipped.
     noise_length : float
         How far noise alone would carry coefficients of features, in units of sqrt(M_j); 0 is not
         known.
@@ -87,6 +91,7 @@ class SolverPlan(metaclass=ABCMeta):
     sampling = None
     extra = {}
     forgets_its_start = hides_updates = settles = knows_weights = starts_at_medians = False
+    rows_within = 2.0
     noise_length = 0.0
     _start, _progress = None, None
 
@@ -225,8 +230,30 @@ class SolverPlan(metaclass=ABCMeta):
         word, request = self.request.penalty, self.request
         if word is None:
             return ElasticNet()
-        strength = request.strength / request.loss.unit
+        strength = self.penalty_share * request.strength / request.loss.unit
         return PENALTIES[word].of(word, strength, request, request.target_half_width)
+
+    @cached_property
+    def penalty_share(self):
+        """How much of a penalty counts, since clips leave less of the derivatives beside it.
+
+        A guess by public numbers, for a penalty so strong that little is explained, where it
+        matters most. Residuals of numbers are normal then, of `_SPREAD` in half widths of the
+        target's bounds, and of a clip κ erf(κ / (√2 spread)) is left. Those of two classes are one
+        half: 2 κ are left, and margins keep about half of their length later, if it is released.
+        Softmax fits were measured to need nothing.
+        """
+        request = self.request
+        if not request.private or request.clip != "auto":
+            return 1.0
+        if request.n_classes > 2 or request.has_log_link:
+            return 1.0
+        clip = self.recipe["residual_clip"]
+        if request.n_classes:
+            return min(clip if request.length_share else 2 * clip, 1.0)
+        unit, steepest = math.sqrt(2) * _SPREAD, request.loss.steepest
+        clip = min(self.rows_within * clip, steepest)
+        return math.erf(clip / unit) / math.erf(steepest / unit)
 
     def _constraint(self):
         """The set of coefficients of the scaled target."""

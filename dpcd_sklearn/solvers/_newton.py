@@ -167,7 +167,7 @@ class NewtonPlan(SolverPlan):
     solve = staticmethod(_newton.solve)
     losses = set(LOSSES) - {"quantile"}  # curved by the density at a quantile, not by moments
     has_inference = True
-    curvature, knows_weights, starts_at_medians = 1.0, True, True
+    curvature, rows_within, knows_weights, starts_at_medians = 1.0, 1.0, True, True
     mean_square = 0.0  # of rows as they were found to be
 
     @cached_property
