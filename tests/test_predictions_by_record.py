@@ -258,7 +258,7 @@ def test_what_can_be_fitted_can_be_predicted_whatever_type_its_indices_have(layo
 # ---- what a private score asks of a model --------------------------------------------------------
 
 
-BATCHES = SIZES[:-1]
+BATCHES = [1, 3, 8, 401]
 CLASSES = np.array([0, 1])
 STEPS = [
     BoundsScaler((-2, 2)),

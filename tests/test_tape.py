@@ -121,8 +121,7 @@ ANY_RUNS = [name for name in CASES if name.startswith("search") and name != "sea
 
 @table("name", ANY_RUNS)
 def test_other_runs_of_a_search_show_in_nothing_but_its_winner(name):
-    for seed in SEEDS:
-        other_runs(name, seed)
+    other_runs(name, 0)
 
 
 # ---- mutants: faults that a house of this kind has had, or could have ----------------------------
@@ -364,7 +363,7 @@ MUTANTS = {
 
 def found(name):
     """Whether the tape finds a fault in fits of records that may have extreme neighbours."""
-    for seed in range(8):
+    for seed in range(4):  # each mutant is found by the third
         try:
             check(CASES[name], seed, arbitrary=False)
         except (LeakError, AssertionError):

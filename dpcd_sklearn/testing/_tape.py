@@ -190,8 +190,7 @@ class Replay(Recording):
 
     def _keep(self, error):
         """Keep the first failure: whoever catches it can't hide it."""
-        if self.leak is None:
-            self.__dict__["leak"] = error
+        self.__dict__["leak"] = self.leak or error
 
     def _checked(self, place, question, mechanism):
         number = len(self.entries)

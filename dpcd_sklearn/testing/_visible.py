@@ -12,6 +12,7 @@ import re
 import sys
 import types
 import warnings
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -95,45 +96,49 @@ class State:
     def __init__(self):
         self._owners, self._containers = _watched(len(sys.modules))
         self._values = [dict(vars(owner)) for owner in self._owners]
-        self._copies = [self._copy(value) for _, value in self._containers]
+        self._items = [copy.copy(_items(value)) for _, value in self._containers]
         self._first = True
 
-    @staticmethod
-    def _copy(value):
-        """A container's items, or how often a cache did not know a key."""
-        return value.cache_info().misses if hasattr(value, "cache_info") else copy.copy(value)
+    def _changed(self):
+        """Owners and names of variables that changed, and the variables of the start."""
+        for owner, values in zip(self._owners, self._values, strict=True):
+            now = vars(owner)
+            if len(now) != len(values) or not all(map(is_, now.values(), values.values())):
+                names = [k for k in values.keys() | now if values.get(k) is not now.get(k)]
+                yield from ((owner, name, values) for name in names)
 
     def changes(self):
         """Find all that differs from the start."""
         found = {}
-        for owner, values in zip(self._owners, self._values, strict=True):
-            now = vars(owner)
-            if tuple(map(id, now.values())) != tuple(map(id, values.values())):
-                changed = [k for k in values.keys() | now if values.get(k) is not now.get(k)]
-                found |= {f"{owner.__name__}.{k}": fingerprint(now.get(k)) for k in changed}
-        for (name, value), start in zip(self._containers, self._copies, strict=True):
-            cached = hasattr(value, "cache_info")
-            if (now := self._copy(value)) != start and not (cached and self._first):
+        for owner, name, _ in self._changed():
+            found[f"{owner.__name__}.{name}"] = fingerprint(vars(owner).get(name))
+        for (name, value), start in zip(self._containers, self._items, strict=True):
+            # a first fit fills caches
+            if (now := _items(value)) != start and not (self._first and now is not value):
                 found[name] = fingerprint(now)
         return found
 
     def restore(self):
         """Go back to the start. Caches stay: from now on an unknown key is a change."""
         self._first = False
-        for owner, values in zip(self._owners, self._values, strict=True):
-            for name in values.keys() | vars(owner):
-                if name not in values:
-                    delattr(owner, name)
-                elif vars(owner).get(name) is not values[name]:
-                    setattr(owner, name, values[name])
+        for owner, name, values in self._changed():
+            if name in values:
+                setattr(owner, name, values[name])
+            else:
+                delattr(owner, name)
         for number, (_, value) in enumerate(self._containers):
             if hasattr(value, "cache_info"):
-                self._copies[number] = self._copy(value)
+                self._items[number] = _items(value)
             elif isinstance(value, list):
-                value[:] = self._copies[number]
+                value[:] = self._items[number]
             else:
                 value.clear()
-                value.update(self._copies[number])
+                value.update(self._items[number])
+
+
+# The container itself, or how often a cache did not know a key.
+def _items(container):
+    return container.cache_info().misses if hasattr(container, "cache_info") else container
 
 
 def _pickled(value):
