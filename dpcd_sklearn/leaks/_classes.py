@@ -295,4 +295,4 @@ def _names_where(*learns):
 
 META_ESTIMATORS, BY_BATCH = _names_where(_meta, _bagging), _names_where(_by_batch)
 _THAT_LEARN = _names_where(_learns, _by_batch, _by_labels, _calibrates, _tunes, _boosts)
-LEARNS_NOTHING = tuple(set(_CLASSES).difference(META_ESTIMATORS, _THAT_LEARN))
+LEARNS_NOTHING = frozenset(_CLASSES).difference(META_ESTIMATORS, _THAT_LEARN)
