@@ -229,7 +229,7 @@ def flawed(tmp_path_factory):
 
 
 def unnoticed(flawed, cases):
-    """What audits found where they do not see a flaw, by the flaw and the solver."""
+    """Findings of audits that do not see a flaw, by the flaw and the solver."""
     found = {}
     for times in (1, 4):  # about one audit in a hundred misses what a longer one sees
         wanted = [(CASES[name][0], solvers, 0.95, times) for name, solvers in cases.items()]

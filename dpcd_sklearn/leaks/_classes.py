@@ -46,8 +46,8 @@ _tunes = _always("its threshold and its score are computed from records without 
 _boosts = _always("it weights records and members by errors on records without noise")
 _by_labels = _always(
     "the labels in y decide which fits there are, and of which records; each fit is given 0 and 1 "
-    "in place of them, so a member with more classes fails in predict with an error about shapes, "
-    "or answers as often for each record"
+    "in place of them, so members with three or more classes fail in predict with an error about "
+    "shapes, or give several answers for each record"
 )
 
 
@@ -193,7 +193,7 @@ _PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_comp
 _STATE = "SparseRandomProjection(n_components=10), a public number"
 _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
-_ONCE = "bootstrap=False, with a private estimator="
+_ONCE = "bootstrap=False, with a private estimator"
 _VOTES = "VotingRegressor or VotingClassifier of private models"
 _ALL = "DPLinearClassifier(classes=[...]) by itself, one model of all classes"
 _UNCALIBRATED = "predict_proba of the private model as it is, or calibrate on public records"
@@ -295,4 +295,4 @@ def _names_where(*learns):
 
 META_ESTIMATORS, BY_BATCH = _names_where(_meta, _bagging), _names_where(_by_batch)
 _THAT_LEARN = _names_where(_learns, _by_batch, _by_labels, _calibrates, _tunes, _boosts)
-LEARNS_NOTHING = tuple(set(_CLASSES).difference(META_ESTIMATORS, _THAT_LEARN))
+LEARNS_NOTHING = frozenset(_CLASSES).difference(META_ESTIMATORS, _THAT_LEARN)

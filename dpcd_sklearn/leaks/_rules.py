@@ -223,7 +223,7 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
     (
         "models that are not known to be private",
         when.not_private,
-        "Its fitted attributes and predictions depend on the records without noise.",
+        "No (epsilon, delta) holds for what it fits and predicts, whatever is inside it.",
         lambda name: class_of(name).instead or _PRIVATE_MODEL,
     ),
     (
@@ -250,7 +250,7 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
         when.splits_by_records,
         "One changed label, group or cell moves other records to other folds: neighbours differ "
         "in many records.",
-        f"{_KFOLD}; by groups {_BY_PERSON}, or PredefinedSplit if the groups are public",
+        f"{_KFOLD}; PredefinedSplit if the groups are public, or {_BY_PERSON}",
     ),
     (
         "folds by row number under add_remove, or of persons",
