@@ -200,12 +200,13 @@ cdef class CoordinateUnits(GeometryUnits):
         """Whether rows may be kept, and rounding adds a tenth of the noise at most.
 
         Rounding errors of records are taken to be independent, and cells of a dense row about as
-        long. Dense rows are kept up to 1 GiB; norms of sparse ones are right up to 2^24 columns.
+        long. Dense rows are kept up to 1 GiB. Iterates of sparse ones stay in the cache up to 2^18
+        columns; wider ones take longer in whole numbers.
         """
         most = min(_MOST_OF_WHOLE, 2.0**50 / self.n_normalizer) / 2
         cell = _ROW if sparse else _ROW / self.width**0.5
         error = math.sqrt(self.n_normalizer / 12) * max(cell, most / _ROW)
-        fits = self.width <= 2.0**24 if sparse else self.n_normalizer * self.width <= 2.0**29
+        fits = self.width <= 2.0**18 if sparse else self.n_normalizer * self.width <= 2.0**29
         return fits and error <= 0.1 * self.noise_multiplier * self.neighbors * most
 
     def _check_choices(self, n_chosen):

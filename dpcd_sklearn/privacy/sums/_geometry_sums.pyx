@@ -37,7 +37,7 @@ cdef extern from "_sparse.h":
     void dpcd_whole_row_sums(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
                              const int16_t *whole, const double *r, double *sums) noexcept nogil
 
-# More than the rounding of a computed norm, of up to 2^24 entries in eight lanes.
+# More than the rounding of a computed norm, of up to 2^18 entries in eight lanes.
 cdef double LONGER = 1 + 2.0**-29
 # The norm of a shorter row is taken to be this: its square may underflow.
 cdef double SHORTEST = 1e-120
@@ -343,7 +343,7 @@ cdef class WholeRows(GeometrySums):
 
 
 cdef class SparseWholeRows(WholeRows):
-    """The same integers of sparse records, of up to 2^24 coordinates."""
+    """The same integers of sparse records, of up to 2^18 coordinates."""
 
     cdef int16_t[::1] _entries  # whole numbers, and
     cdef double[::1] _ones  # those of the intercept's constant
