@@ -103,13 +103,14 @@ def numbers(rng):
 
 
 def wide(rng):
-    """As many columns as rows of 16 bits take."""
+    """As many columns as rows of 16 bits take, of an array or of rows that are stored sparsely."""
     X = rng.normal(size=(N, WIDE))
-    return Records(X, X[:, 0] + rng.normal(size=N), rng.uniform(0, 2, N))
+    y = X[:, 0] + rng.normal(size=N)
+    return Records(sparse.csr_array(X) if rng.integers(2) else X, y, rng.uniform(0, 2, N))
 
 
 def cells_of_wide(rng, records):
-    kinds = [*EXTREME, *rng.normal(size=4), *np.ravel(records.X[0])]
+    kinds = [*EXTREME, *rng.normal(size=4), *records.X[:1].sum(axis=0)]
     return rng.choice(kinds, WIDE), cells_of_numbers(rng, records)[1]
 
 

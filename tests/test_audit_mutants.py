@@ -168,7 +168,7 @@ for flaw, names, confidence, times in json.loads(sys.argv[2]):
     for name in names:
         made_up = shape_of(SOLVERS[name], None, None, n_samples=1000, n_features=3)
         rows, _, _ = audit_releases(SOLVERS[name], made_up, n_runs=150 * times,
-                                    confidence=confidence, measures=False, only=KINDS)
+                                    confidence=confidence, only=KINDS)
         found[name] = any(row.verdict == "contradiction" for row in rows), str(rows)
     print(json.dumps(found), flush=True)
     os._exit(0)

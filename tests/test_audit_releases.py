@@ -22,8 +22,7 @@ from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._audit_tape import Kind
 from dpcd_sklearn.inspection._release_audit import audit_releases
-from dpcd_sklearn.inspection._release_claims import least_error
-from dpcd_sklearn.inspection._release_tests import power_text
+from dpcd_sklearn.inspection._release_tests import least_error, power_text
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_KIND, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness
 from dpcd_sklearn.preprocessing import DPStandardScaler
@@ -47,7 +46,7 @@ def rows_of(model, only=None, *, n_samples=1000, n_features=2, n_runs=100, confi
     """Rows of an audit of some kinds without their powers, and what is not paid for."""
     made_up = shape_of(model, None, None, n_samples=n_samples, n_features=n_features)
     rows, unpaid, _ = audit_releases(
-        model, made_up, n_runs=n_runs, confidence=confidence, only=only, measures=False
+        model, made_up, n_runs=n_runs, confidence=confidence, only=only
     )
     return {row.kind: row for row in rows if row.n_draws}, unpaid
 
@@ -332,7 +331,7 @@ def test_a_kind_that_was_not_exercised_makes_the_audit_inconclusive(
     monkeypatch.setattr(Idle, "idle", idle, raising=False)
     model = Idle(**parameters)
     records = SimulatedRecords(model, 600, 2)
-    rows = audit_releases(model, records, n_runs=100, confidence=0.95, only=only, measures=False)[0]
+    rows = audit_releases(model, records, n_runs=100, confidence=0.95, only=only)[0]
     idle_rows = [row for row in rows if row.n_draws == 0]
     assert {row.verdict for row in idle_rows} <= {"inconclusive"}
     assert sum(row.n_releases for row in idle_rows) == n_idle
@@ -400,15 +399,16 @@ def test_floors_of_groups_are_those_of_group_privacy():
 def test_shapes_that_make_no_audit_are_refused_with_what_to_write():
     model, X = DPRidgeSkGD(), np.ones((30, 2))
     for options, match in (
-        ({"n_samples": 5}, "n_samples must be an integer >= 20"),
-        ({"n_samples": 50, "n_features": 0}, "n_features must be an integer >= 1"),
-        ({"n_samples": True}, "n_samples must be"),
+        ({"n_samples": 5}, "n_samples must be at least 20"),
+        ({"n_samples": 50, "n_features": 0}, "n_features must be at least 1"),
         ({"X": X, "y": X[:, 0], "n_samples": 30}, "n_samples and n_features are those"),
         ({"X": X[:, 0]}, "X must have two dimensions"),
         ({"y": X[:, 0]}, "give X with y"),
     ):
         with pytest.raises(ValueError, match=match):
             audit(model, **{"n_runs": 100} | options)
+    with pytest.raises(TypeError, match="n_samples must be an integer"):
+        audit(model, n_samples=True, n_runs=100)
     with pytest.raises(ValueError, match="more than n_public=100"):
         audit(DPRidgeSkGD(neighboring="add_remove", n_public=100, delta=1e-4), n_samples=200)
     with pytest.raises(TypeError, match="compared by dpcd_sklearn.testing.replay"):

@@ -14,11 +14,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.inspection import (
-    CoefficientDisplay,
-    EpsilonDisplay,
-    StrengthDisplay,
-)
+from dpcd_sklearn.inspection import CoefficientDisplay, EpsilonDisplay, StrengthDisplay
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.testing import ReproducibleNoise

@@ -77,10 +77,7 @@ from dpcd_sklearn.leaks._object_tree import MOST_PARTS
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PersonKFold, PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import (
-    BoundsScaler,
-    DPStandardScaler,
-)
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.solvers import GCD
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -204,6 +201,19 @@ CASES = {
         (StackingRegressor(TWO), StackingRegressor(TWO, RIDGE)),
         (TransformedTargetRegressor(), TransformedTargetRegressor(LASSO)),
         (RegressorChain(HistGradientBoostingRegressor()), RegressorChain(LASSO)),
+        (BaggingRegressor(LASSO), BaggingRegressor(LASSO, bootstrap=False)),
+        (
+            grid(BaggingRegressor(LASSO, bootstrap=False)).set_params(
+                param_grid={"bootstrap": [False, True]}
+            ),
+            grid(BaggingRegressor(LASSO, bootstrap=False)),
+        ),
+        (AdaBoostRegressor(LASSO), VotingRegressor(TWO)),
+        (OneVsRestClassifier(LOGISTIC), LOGISTIC),
+        (OneVsOneClassifier(LOGISTIC), MultiOutputRegressor(LASSO)),
+        (OutputCodeClassifier(TEN), TEN),
+        (CalibratedClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC)),
+        (TunedThresholdClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC)),
     ],
     "functions of your own": [
         (FunctionTransformer(row_wise), FunctionTransformer(np.log1p)),
@@ -224,48 +234,20 @@ CASES = {
     "columns chosen by looking at the records": [
         (columns(Normalizer(), chooser), columns(Normalizer(), make_column_selector("a")))
     ],
-    "stratified splits": [
+    "splits that depend on the records": [
         (grid(LOGISTIC, cv=StratifiedKFold()), grid(LOGISTIC)),
         (grid(LOGISTIC, cv=3), grid(LASSO, cv=3)),
         (grid(make_pipeline(BoundsScaler(), LOGISTIC), cv=None), grid(LASSO, cv=None)),
         (CalibratedClassifierCV(LOGISTIC), CalibratedClassifierCV(LOGISTIC, cv=KFold(3))),
         (StratifiedKFold(), KFold()),
+        (grid(LASSO, cv=GroupKFold()), grid(LASSO)),
+        (grid(LASSO, cv=OwnSplit()), grid(LASSO)),
     ],
-    "splits by groups": [(grid(LASSO, cv=GroupKFold()), grid(LASSO))],
-    "folds by row number under add_remove": [
+    "folds by row number under add_remove, or of persons": [
         (grid(WITHOUT_N), grid(WITHOUT_N, cv=PredefinedSplit([0, 1]))),
         (grid(make_pipeline(WITHOUT_N), cv=3), grid(make_pipeline(LASSO), cv=3)),
-    ],
-    "folds by row number of persons": [
         (grid(BY_ID, cv=KFold(3)), grid(BY_ID, cv=PersonKFold(3))),
         (grid(make_pipeline(BY_ID), cv=3), grid(make_pipeline(LASSO), cv=3)),
-    ],
-    "bootstrap": [
-        (BaggingRegressor(LASSO), BaggingRegressor(LASSO, bootstrap=False)),
-        (
-            grid(BaggingRegressor(LASSO, bootstrap=False)).set_params(
-                param_grid={"bootstrap": [False, True]}
-            ),
-            grid(BaggingRegressor(LASSO, bootstrap=False)),
-        ),
-    ],
-    "boosting": [
-        (AdaBoostRegressor(LASSO), VotingRegressor(TWO)),
-    ],
-    "one-vs-one, one-vs-rest and output codes": [
-        (OneVsRestClassifier(LOGISTIC), LOGISTIC),
-        (OneVsOneClassifier(LOGISTIC), MultiOutputRegressor(LASSO)),
-        (OutputCodeClassifier(TEN), TEN),
-    ],
-    "calibration": [(CalibratedClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC))],
-    "tuned thresholds": [
-        (TunedThresholdClassifierCV(LOGISTIC), FixedThresholdClassifier(LOGISTIC))
-    ],
-    "early stopping": [
-        (
-            HistGradientBoostingRegressor(early_stopping=True),
-            HistGradientBoostingRegressor(early_stopping=False),
-        )
     ],
     "reproducible noise": [
         (DPLassoCD(random_state=NOISE), DPLassoCD(random_state=0)),
@@ -326,7 +308,6 @@ CASES = {
         ),
         (columns(OwnModel(), remainder="passthrough"), columns(Normalizer())),
     ],
-    "splits that nothing is known of": [(grid(LASSO, cv=OwnSplit()), grid(LASSO))],
     "parameters that can't be read": [(Unreadable(), LASSO)],
     "objects too large to look through": [
         (VotingRegressor([(str(i), LASSO) for i in range(MOST_PARTS)]), VotingRegressor(TWO))
@@ -460,9 +441,8 @@ def test_classes_of_more_than_two_labels_are_named_where_members_are_given_zero_
     for kind in (OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier):
         for model in (TEN, make_pipeline(BoundsScaler(), TEN)):
             (leak,) = find_leaks(kind(model))
-            assert "a member with 10 classes" in leak.what and "error about shapes" in leak.what
+            assert "a member with more classes" in leak.what and "error about shapes" in leak.what
             assert "one model of all classes" in leak.instead
-        assert "shapes" not in str(find_leaks(kind(LOGISTIC)))
 
 
 def test_a_subclass_of_a_known_step_or_meta_estimator_is_not_known():

@@ -158,8 +158,8 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
 @table(("n", "p"), [(1037, 70), (140_003, 3)])
 @table("intercept", [False, True])
 def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
-    case = Case(K, n=n, p=p, alike=True, bounded=True, intercept=intercept)
-    every = [case.sums(layout, n_threads=3 if layout == "F" else 1, whole=True) for layout in "CF"]
+    case = Case(K, n=n, p=p, density=0.7, alike=True, bounded=True, intercept=intercept)
+    every = [case.sums(layout, n_threads=2, whole=True) for layout in LAYOUTS]
     sparse_rows = Records(LAYOUTS["csr"](case.X), case.y, case.weights, case.bounds)
     # rows that are made again in each pass, as those of too many records are
     every.append(WholeRows(sparse_rows, case.loss, case.M[: case.d], intercept, K))
@@ -169,8 +169,7 @@ def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
             move(sums, np.arange(len(step)), step)
         question = {"joint": True, "clip": CLIP, "limit": 2.0**26}
         found = [answers(sums, **question) for sums in every]
-        for one in found:
-            assert_array_equal(one, found[0])
+        assert_array_equal(found, [found[0]] * len(found))
         expected = case.twin(slice(None), **question)
         # of 2^12 multiples the clip leaves half of one to their rounding, in each class
         assert np.max(np.abs(found[0] - expected)) <= n * 2.0**14 * (1 + np.sqrt(K))
@@ -304,11 +303,11 @@ def test_neighbours_move_sums_by_at_most_the_limits(one, other, joint, all_of_th
             assert np.max(norms) <= neighbors * longest(found.shape[1]) * (1 + 1e-12)
 
 
-@table(("joint", "whole"), [(False, False), (True, False), (True, True)])
-def test_the_limit_is_reached_so_no_noise_is_wasted(joint, whole):
+@table(("joint", "whole", "layout"), [(0, 0, "C"), (1, 0, "C"), (1, 1, "C"), (1, 1, "csr")])
+def test_the_limit_is_reached_so_no_noise_is_wasted(joint, whole, layout):
     one = {
         "X": np.full((1, 4), 1e3), "y": np.zeros(1), "weights": np.ones(1), "M": np.ones(15),
-        "K": 3, "loss": SOFTMAX, "layout": "C", "steps": [], "whole": whole,
+        "K": 3, "loss": SOFTMAX, "layout": layout, "steps": [], "whole": whole,
     }  # fmt: skip
     found = after_each_step(one, None, joint=joint, clip=CLIP, limit=LIMIT).astype(float)
     reached = np.linalg.norm(found) if joint else np.max(np.abs(found))

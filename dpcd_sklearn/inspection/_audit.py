@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse, sparray
@@ -11,14 +10,12 @@ from sklearn.base import BaseEstimator, clone
 from ..linear_model._private_linear_model import PrivateLinearModel
 from ..preprocessing._private_transformer import PrivateTransformer
 from ..privacy.accounting._accounting import gdp_squared
-from ..utils._public import check_real
+from ..utils._public import check_count, check_real
 from ..utils._texts import ReadableRepr, text_table
 from ..utils._typing import ArrayLike
 from ._release_audit import audit_releases
-from ._release_claims import mu_proved
-from ._release_tests import power_text
-from ._simulated_records import SimulatedRecords, labels_of
-from ._simulated_tables import SimulatedTable, is_table
+from ._release_tests import mu_proved, power_text
+from ._simulated_records import SimulatedRecords, SimulatedTable, is_table, labels_of
 
 # ---- The result of an audit, and how it reads ----------------------------------------------------
 
@@ -195,10 +192,10 @@ def audit(
     >>> result.contradicts, len(result.releases)  # choices of two kinds, gradients
     (False, 3)
     """
-    if isinstance(n_runs, bool) or not isinstance(n_runs, Integral) or n_runs < 100:
-        raise ValueError(f"n_runs must be an integer >= 100, got {n_runs!r}")
+    n_runs = check_count(n_runs, "n_runs", low=100)
     confidence = check_real(confidence, "confidence", low=0.5, high=1.0)
-    if not _is_auditable(estimator):
+    learns = isinstance(estimator, (PrivateLinearModel, PrivateTransformer))
+    if not learns or getattr(estimator, "charges_nothing", False):
         raise TypeError(
             "audit takes a linear model or transformer of this package that learns something, got "
             f"{type(estimator).__name__}; audit the steps of a pipeline one by one"
@@ -208,7 +205,7 @@ def audit(
     if math.isinf(model.epsilon):
         raise ValueError("a fit without noise (epsilon=inf) claims nothing that could be audited")
     rows, unpaid, fitted = audit_releases(
-        model, made_up, n_runs=int(n_runs), confidence=confidence, n_jobs=n_jobs
+        model, made_up, n_runs=n_runs, confidence=confidence, n_jobs=n_jobs
     )
     verdicts = {row.verdict for row in rows}
     verdict = "passed" if verdicts == {"passed"} else "inconclusive"
@@ -230,7 +227,7 @@ def audit(
         error_upper=worst.error_upper,
         error_claimed=worst.error_claimed,
         power=worst.power,
-        n_runs=int(n_runs),
+        n_runs=n_runs,
         confidence=confidence,
         releases=rows,
         unpaid=unpaid,
@@ -242,7 +239,7 @@ def shape_of(model, X, y, *, n_samples, n_features):
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If they are no shape, or there are both.
     """
     if isinstance(X, tuple) and isinstance(y, tuple):
@@ -278,20 +275,12 @@ def shape_of(model, X, y, *, n_samples, n_features):
             facts["dtype"] = np.float32
         if np.ndim(y) == 2 and np.shape(y)[1] > 1:
             facts["n_targets"] = int(np.shape(y)[1])
-    for name, value, least in (("n_samples", n_samples, _FEWEST), ("n_features", n_features, 1)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be an integer >= {least} in an audit, got {value!r}")
+    n_samples = check_count(n_samples, "n_samples", low=_FEWEST)
+    n_features = check_count(n_features, "n_features")
     if model.n_public and n_samples > model.n_public:
         raise ValueError(f"n_samples={n_samples} is more than n_public={model.n_public}")
     made_up = SimulatedTable if is_table(model) else SimulatedRecords
-    return made_up(model, int(n_samples), int(n_features), **facts)
-
-
-def _is_auditable(model):
-    """Whether the model's releases are known one by one."""
-    if isinstance(model, PrivateTransformer):
-        return not model.charges_nothing
-    return isinstance(model, PrivateLinearModel)
+    return made_up(model, n_samples, n_features, **facts)
 
 
 def _stated_width(model):

@@ -27,12 +27,13 @@ def coefficients_of(model):
     return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
 
-def _intervals(model, level, widths, is_used):
-    """Intervals of the used features, times widths, or None where the model has none."""
-    if not getattr(model, "inference_valid_", False):
-        return None
-    intervals = model.confidence_interval(level)[: model.n_features_in_]
-    return (intervals.T * widths).T[is_used]
+def _in_units(model, level, widths, is_used):
+    """Coefficients of the used features times widths, and their intervals, or None without any."""
+    coef, intervals = (coefficients_of(model) * widths)[:, is_used], None
+    if getattr(model, "inference_valid_", False):
+        intervals = model.confidence_interval(level)[: model.n_features_in_]
+        intervals = (intervals.T * widths).T[is_used]
+    return coef, intervals
 
 
 def _widths_and_words(model, units):
@@ -159,28 +160,23 @@ class CoefficientDisplay(ReadableRepr):
             there.
         """
         model = _fitted_model(estimator, "coef_")
-        coef, is_used = coefficients_of(model), ~fixed_features(model)
-        names = names_of(estimator, model, feature_names, coef.shape[1])
+        shape, is_used = coefficients_of(model).shape, ~fixed_features(model)
+        names = np.array(names_of(estimator, model, feature_names, shape[1]), dtype=object)
         widths, xlabel = _widths_and_words(model, units)
-        display = cls(
-            (coef * widths)[:, is_used],
-            [name for name, used in zip(names, is_used, strict=True) if used],
-            intervals=_intervals(model, level, widths, is_used),
-            xlabel=xlabel,
-        )
+        coef, intervals = _in_units(model, level, widths, is_used)
+        display = cls(coef, list(names[is_used]), intervals=intervals, xlabel=xlabel)
         if len(coef) > 1:
             display.outputs = [str(c) for c in getattr(model, "classes_", range(len(coef)))]
         if getattr(model, "inference_valid_", True) is False:
             display.title = "no intervals: the inference is not valid"
         if beside is not None:
             other = _fitted_model(beside, "coef_")
-            beside = coefficients_of(other)
-            if beside.shape != coef.shape:
+            if (other_shape := coefficients_of(other).shape) != shape:
                 raise ValueError(
-                    f"the model beside has coefficients of shape {beside.shape}, not {coef.shape}"
+                    f"the model beside has coefficients of shape {other_shape}, not {shape}"
                 )
-            display.beside = (beside * widths)[:, is_used]
-            display.beside_intervals = _intervals(other, level, widths, is_used)
+            found = _in_units(other, level, widths, is_used)
+            display.beside, display.beside_intervals = found
         return display.plot(max_features=max_features, ax=ax)
 
     def plot(self, *, max_features=20, ax=None):

@@ -104,9 +104,7 @@ class FitPlan(ReadableRepr):
         if errors[0] <= target:
             return float(self.sizes[0])
         if errors[-1] <= target:
-            k = int(np.argmax(errors <= target))
-            part = (errors[k - 1] - target) / (errors[k - 1] - errors[k])
-            return float(math.ceil(math.exp(log_n[k - 1] + part * (log_n[k] - log_n[k - 1]))))
+            return float(math.ceil(math.exp(np.interp(-target, -errors, log_n))))
         # noise alone falls like n^-2 in squares of errors, and never slower than n^(-1/2)
         slope = -1.0 if len(errors) == 1 else np.polyfit(log_n[-3:], errors[-3:], 1)[0]
         farther = (errors[-1] - target) / min(max(-slope, 0.5), 2.0)

@@ -8,7 +8,7 @@
 (c) A test is fixed by such runs, whose exact answers are known here: for Gaussian releases, what
     was drawn times the difference of exact answers, over the variances; for choices, the log
     likelihood ratio. Then fresh runs are guessed, and their errors bound what the claim allows
-    (``_release_claims``).
+    (``_release_tests``).
 (d) A run that draws nothing has no records to tell of: what a model keeps of it is the same for
     both data sets, bit for bit, or was not released by any mechanism.
 """
@@ -28,13 +28,14 @@ from ..testing._visible import fingerprint
 from ..utils._persons import relation_of
 from ..utils._warnings import silence
 from ._audit_tape import AuditTape, EnoughError, kinds_of
-from ._release_claims import game_of, lone_names
 from ._release_tests import (
     REQUIRED_POWER,
     ChoiceTest,
     GaussianTest,
     ReleaseResult,
+    game_of,
     judged,
+    lone_names,
     power_of,
     separation,
 )
@@ -78,12 +79,11 @@ class Runs:
         return tape, self._run(tape, data)
 
     def _run(self, tape, data):
-        X, y, weights, *groups = data if self._of_records else by_person(*data)
+        names = ("X", "y", "sample_weight", "groups")
+        parts = zip(names, data if self._of_records else by_person(*data), strict=False)
         copy = clone(self._model).set_params(random_state=tape)
         try:
-            given = (X,) if y is None else (X, y)
-            beside = {} if weights is None else {"sample_weight": weights}
-            copy.fit(*given, **beside, **dict(zip(("groups",), groups, strict=False)))
+            copy.fit(**{name: part for name, part in parts if part is not None})
         except (EnoughError, RuntimeError):  # of compiled solvers the latter
             if tape.n_left != 0:
                 raise
@@ -91,21 +91,21 @@ class Runs:
 
     def draws(self, numbers, data, n_runs):
         """Entries of these numbers, drawn in so many runs: a list for each run."""
-        return Parallel(n_jobs=self._n_jobs, require="sharedmem")(
-            delayed(self._draws_of_one)(numbers, data) for _ in range(n_runs)
-        )
 
-    def _draws_of_one(self, numbers, data):
-        tape, _ = self.follow(numbers, data)
-        return [tape.entries[number] for number in numbers]
+        def draw():
+            tape, _ = self.follow(numbers, data)
+            return [tape.entries[number] for number in numbers]
+
+        run = Parallel(n_jobs=self._n_jobs, require="sharedmem")
+        return run(delayed(draw)() for _ in range(n_runs))
 
 
-def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=None, only=None):
+def audit_releases(model, made_up, *, n_runs, confidence, n_jobs=None, only=None):
     """Rows of all kinds of release, names of attributes that no release explains, and the model.
 
     Names are "privacy_spent_" too if the event costs more than it says, and "privacy_event_" if a
     mechanism releases by another one. `only` are the words of kinds that are looked at, None is
-    all; `measures` says whether powers are measured.
+    all.
     """
     generator = np.random.default_rng()
     with silence():  # made-up records are what warnings would speak of
@@ -120,10 +120,10 @@ def audit_releases(model, made_up, *, n_runs, confidence, measures=True, n_jobs=
         rows = []
         for kind, paid in kinds.items():
             contest = _Contest(runs, made_up, kind, paid, generator)
-            rows.append(contest.result(n_runs, alike, measures))
+            rows.append(contest.result(n_runs, alike))
         for kind in named:
             (number,) = kinds[kind]
-            rows.append(lone_names(runs, made_up, kind, number, n_runs, alike, measures))
+            rows.append(lone_names(runs, made_up, kind, number, n_runs, alike))
         rows = _of_one_choice(rows)
         off = unpaid_releases(runs.leader, charged)
         looked_at = [kind.release for kind in kinds]
@@ -177,13 +177,13 @@ def _unpaid(runs, made_up, generator):
     pair = [made_up.usual(generator)]
     if hasattr(plan, "geometry"):
         pair += made_up.pair("all features", plan, count, generator)
+    names = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
     for data in pair:
         _, other = runs.follow((), data)
-        names = [name for name in vars(fitted) if name.endswith("_") and name[0] != "_"]
-        one, two = (
-            [fingerprint(getattr(model, name, None)) for name in names] for model in (fitted, other)
-        )
-        found += [name for name, a, b in zip(names, one, two, strict=True) if a != b]
+        for name in names:
+            kept, again = (fingerprint(getattr(model, name, None)) for model in (fitted, other))
+            if kept != again:
+                found.append(name)
     epsilon, delta = fitted.privacy_spent_
     if epsilon_of(fitted.privacy_event_, delta) > epsilon * (1 + 1e-6):
         found.append("privacy_spent_")
@@ -244,7 +244,7 @@ class _Contest:
             )
         return pairs
 
-    def result(self, n_runs, confidence, measures):
+    def result(self, n_runs, confidence):
         """The row of this kind."""
         kind, game, n_releases = self._kind, self._game, sum(self._paid)
         best = self._best()
@@ -252,17 +252,15 @@ class _Contest:
             return _not_exercised(kind.release, n_releases)
         runs = [self._runs.draws(self._numbers, data, n_runs) for data in best.pair]
         values = list(map(best.test.of, runs))
-        errors, power = best.test.errors(values), None
-        if measures:
-            found = best.test.errors([best.test.of(side, 0.5) for side in runs])
-            power = power_of(found, 2 * n_runs, n_runs, confidence, game.error)
+        of_half = best.test.errors([best.test.of(side, 0.5) for side in runs])
+        power = power_of(of_half, 2 * n_runs, n_runs, confidence, game.error)
         distance = separation(*values)
         row = ReleaseResult(
             kind.words, _claim_of(kind, n_releases), n_releases,
             n_draws=2 * n_runs * game.n_releases, group=game.group, pair=best.name, power=power,
             noticed_noise=_noticed(distance, n_runs, confidence, game.error),
         )  # fmt: skip
-        return judged(row, errors, 2 * n_runs, confidence, game.error)
+        return judged(row, best.test.errors(values), 2 * n_runs, confidence, game.error)
 
     def _best(self):
         found = []

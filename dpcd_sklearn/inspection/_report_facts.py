@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
 from ..linear_model._inference import fixed_features
-from ..pipeline._budget_of_step import last_step
+from ..pipeline._budget_of_step import last_step, private_part
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._ledger_entries import package_version
@@ -153,17 +153,13 @@ def _about(owner, model):
 def _private_part(estimator):
     """The part with an event: the estimator, or the one private step of scikit-learn's Pipeline."""
     check_is_fitted(estimator)
-    if hasattr(estimator, "privacy_event_"):
-        return estimator
-    steps = [step for _, step in getattr(estimator, "steps", [])]
-    private = [step for step in steps if hasattr(step, "privacy_event_")]
-    if len(private) == 1:
-        return private[0]
-    raise TypeError(
-        f"a report is of a ledger, or of a fitted model, private pipeline or private search with "
-        f"one event; {type(estimator).__name__} has {len(private) or 'none'}. Make its report "
-        "from the accountant that its fits were charged to: PrivacyReport(accountant)"
-    )
+    try:
+        return private_part(estimator)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{error}; or make the report from the accountant that its fits were charged to: "
+            "PrivacyReport(accountant)"
+        ) from error
 
 
 def _flaws(owner, model, private, leaks):

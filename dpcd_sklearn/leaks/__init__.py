@@ -2,9 +2,8 @@
 
 from ._classes import full_name
 from ._conditions import KNOWN_SPLITS, all_private, counted_and_not
-from ._find_leaks import LeakReport, find_leaks
 from ._object_tree import holds_private, may_be_sparse, tree_of
-from ._rules import RULES, SEVERITIES, Leak, leaks_of, refuse_leaks
+from ._rules import RULES, SEVERITIES, Leak, LeakReport, find_leaks, refuse_leaks
 
 __all__ = [
     "KNOWN_SPLITS",
@@ -17,7 +16,6 @@ __all__ = [
     "find_leaks",
     "full_name",
     "holds_private",
-    "leaks_of",
     "may_be_sparse",
     "refuse_leaks",
     "tree_of",

@@ -31,22 +31,38 @@ def _nothing(params):
     """Return None: `fit` keeps what depends on parameters, shapes and column names alone."""
 
 
-def _learns(params):
-    return "it learns from your records"
+def _always(reason):
+    return lambda params: reason
 
 
-def _unlisted(params):
-    return "it is not on the list of steps that learn nothing, so it may learn from your records"
+_learns = _always("it learns from your records")
+_unlisted = _always("it is not known to be private, or to learn nothing from your records")
+# BLAS chooses its kernels by the number of rows, so one more record moves last bits of all
+_by_batch = _always(
+    "it multiplies all rows at once, and the last bits of each depend on how many there are"
+)
+_calibrates = _always("its calibrator is fitted to records without noise")
+_tunes = _always("its threshold and its score are computed from records without noise")
+_boosts = _always("it weights records and members by errors on records without noise")
+_by_labels = _always(
+    "the labels in y decide which fits there are, and of which records; each fit is given 0 and 1 "
+    "in place of them, so a member with more classes fails in predict with an error about shapes, "
+    "or answers as often for each record"
+)
 
 
 def _meta(params):
-    """A meta-estimator that learns nothing beside what its parts learn and what a rule names."""
-    return _unlisted(params)
+    """A meta-estimator that learns nothing beside what its parts learn and what rules name."""
+    for name in ("estimator", "regressor", "final_estimator"):
+        if name in params and params[name] is None:
+            return f"{name}=None is a model of scikit-learn's without noise"
+    return None
 
 
-def _by_batch(params):
-    # BLAS chooses its kernels by the number of rows, so one more record moves last bits of all
-    return "it multiplies all rows at once, and the last bits of each follow how many there are"
+def _bagging(params):
+    if params.get("bootstrap") is True:
+        return "bootstrap=True: a record that is drawn k times has k times the loss"
+    return _meta(params)
 
 
 def _is_given(params, name):
@@ -116,7 +132,7 @@ def _unknown(part, given):
     return False
 
 
-def _always(part, given):
+def _dense(part, given):
     return True
 
 
@@ -154,8 +170,7 @@ def _passes_on(part):
 
 # ---- the table ----------------------------------------------------------------------------------
 
-_BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
-_PUBLIC = f"a step that needs public facts only, such as {_BOUNDS}"
+BOUNDS = "dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds"
 _ROBUST = "dpcd_sklearn.preprocessing.DPRobustScaler, or BoundsScaler with public bounds"
 _LAW = "dpcd_sklearn.preprocessing.DPQuantileTransformer, DPStandardScaler, or public bounds"
 _ENCODE = (
@@ -178,10 +193,16 @@ _PROJECT = "columns chosen by public knowledge, or SparseRandomProjection(n_comp
 _STATE = "SparseRandomProjection(n_components=10), a public number"
 _SKETCH = "PolynomialCountSketch or AdditiveChi2Sampler, which map each row by itself"
 _HASH = "HashingVectorizer, or a public vocabulary= (and use_idf=False)"
+_ONCE = "bootstrap=False, with a private estimator="
+_VOTES = "VotingRegressor or VotingClassifier of private models"
+_ALL = "DPLinearClassifier(classes=[...]) by itself, one model of all classes"
+_UNCALIBRATED = "predict_proba of the private model as it is, or calibrate on public records"
+_FIXED = "FixedThresholdClassifier(threshold=0.3), a threshold known beforehand"
 _SPLINES = "SplineTransformer(knots=[...], extrapolation='constant') with public knots"
 
 _OURS, _THEIRS = "dpcd_sklearn.preprocessing", "sklearn.preprocessing"
 _SELECTION, _KERNEL = "sklearn.feature_selection", "sklearn.kernel_approximation"
+_ENSEMBLE = "sklearn.ensemble"
 _TEXT, _PROJECTION = "sklearn.feature_extraction.text", "sklearn.random_projection"
 
 
@@ -191,25 +212,25 @@ class KnownClass:
 
     learns: Callable = _unlisted
     is_dense: Callable = _unknown
-    instead: str = _PUBLIC
+    instead: str | None = None
     one_row_differs: Callable = _nothing
 
 
 _ROWS = (
     (_OURS, "BoundsScaler RowNormClipper DPSimpleImputer", _nothing, _as_given),
     (_OURS, "DPOneHotEncoder", _nothing, _if_stated),  # without a charge only if told everything
-    (_OURS, "DPOrdinalEncoder", _nothing, _always),
+    (_OURS, "DPOrdinalEncoder", _nothing, _dense),
     (_OURS, "DPRobustScaler DPSelectKBest DPStandardScaler", _learns, _as_given),
-    (_OURS, "DPPCA DPQuantileTransformer DPTargetEncoder", _learns, _always),
+    (_OURS, "DPPCA DPQuantileTransformer DPTargetEncoder", _learns, _dense),
     (_THEIRS, "Binarizer PolynomialFeatures", _nothing, _as_given),
-    (_THEIRS, "Normalizer", _nothing, _as_given, _PUBLIC, _sums_one_row),
+    (_THEIRS, "Normalizer", _nothing, _as_given, BOUNDS, _sums_one_row),
     (_THEIRS, "FunctionTransformer", _nothing, _function_is_dense),  # a rule looks at the function
-    (_THEIRS, "StandardScaler MinMaxScaler MaxAbsScaler", _learns, _as_given, _BOUNDS),
+    (_THEIRS, "StandardScaler MinMaxScaler MaxAbsScaler", _learns, _as_given, BOUNDS),
     (_THEIRS, "RobustScaler", _learns, _as_given, _ROBUST),
     (_THEIRS, "QuantileTransformer PowerTransformer", _learns, _unknown, _LAW),
     (_THEIRS, "OneHotEncoder", _encoder, _if_stated, _ENCODE),
     (_THEIRS, "LabelEncoder LabelBinarizer MultiLabelBinarizer", _learns, _unknown, _ENCODE),
-    (_THEIRS, "OrdinalEncoder", _encoder, _always, _NUMBER),
+    (_THEIRS, "OrdinalEncoder", _encoder, _dense, _NUMBER),
     (_THEIRS, "TargetEncoder", _learns, _unknown, _MEAN_OF_TARGET),
     (_THEIRS, "SplineTransformer", _splines, _if_stated, _SPLINES, _refuses_one_row),
     (_THEIRS, "KBinsDiscretizer", _learns, _unknown, _SPLINES),
@@ -223,40 +244,34 @@ _ROWS = (
     (_TEXT, "TfidfTransformer", _frequencies, _unknown, _HASH),
     (_TEXT, "TfidfVectorizer", lambda p: _vocabulary(p) or _frequencies(p), _unknown, _HASH),
     (_KERNEL, "AdditiveChi2Sampler", _nothing, _as_given),
-    (_KERNEL, "PolynomialCountSketch", _nothing, _always),
+    (_KERNEL, "PolynomialCountSketch", _nothing, _dense),
     (_KERNEL, "RBFSampler SkewedChi2Sampler", _by_batch, _unknown, _SKETCH),
     (_KERNEL, "Nystroem", _learns, _unknown, _SKETCH),
     (_PROJECTION, "SparseRandomProjection", _projection, _projection_is_dense, _STATE),
     (_PROJECTION, "GaussianRandomProjection", _by_batch, _unknown, _STATE),
     ("sklearn.decomposition", "PCA IncrementalPCA TruncatedSVD", _learns, _unknown, _COMPONENTS),
-    (
-        "sklearn.decomposition",
-        "KernelPCA SparsePCA MiniBatchSparsePCA FastICA NMF FactorAnalysis",
-        *(_learns, _unknown, _PROJECT),
-    ),
-    (
-        _SELECTION,
-        "RFECV SelectFdr SelectFpr SelectFwe SequentialFeatureSelector VarianceThreshold",
-        *(_learns, _unknown, _PROJECT),
-    ),
-    (
-        _SELECTION,
-        "GenericUnivariateSelect SelectKBest SelectPercentile",
-        *(_learns, _unknown, _SELECT),
-    ),
+    ("sklearn.decomposition", "KernelPCA SparsePCA FastICA NMF", _learns, _unknown, _PROJECT),
+    ("sklearn.decomposition", "MiniBatchSparsePCA FactorAnalysis", _learns, _unknown, _PROJECT),
+    (_SELECTION, "RFECV SequentialFeatureSelector", _learns, _unknown, _PROJECT),
+    (_SELECTION, "SelectFdr SelectFpr SelectFwe VarianceThreshold", _learns, _unknown, _PROJECT),
+    (_SELECTION, "GenericUnivariateSelect SelectKBest", _learns, _unknown, _SELECT),
+    (_SELECTION, "SelectPercentile", _learns, _unknown, _SELECT),
     (_SELECTION, "RFE SelectFromModel", _meta),  # RFE ranks by coefficients of a private part
-    ("sklearn.calibration", "CalibratedClassifierCV", _meta),
-    ("dpcd_sklearn.compose", "DPColumnTransformer", _learns, _always),
+    ("sklearn.calibration", "CalibratedClassifierCV", _calibrates, _unknown, _UNCALIBRATED),
+    ("dpcd_sklearn.compose", "DPColumnTransformer", _learns, _dense),
     ("sklearn.compose", "ColumnTransformer", _meta, _side_by_side),
     ("sklearn.compose", "TransformedTargetRegressor", _meta),
-    ("sklearn.ensemble", "BaggingClassifier BaggingRegressor", _meta),
-    ("sklearn.ensemble", "StackingClassifier StackingRegressor", _meta),
-    ("sklearn.ensemble", "VotingClassifier VotingRegressor", _meta),
+    (_ENSEMBLE, "AdaBoostClassifier AdaBoostRegressor", _boosts, _unknown, _VOTES),
+    (_ENSEMBLE, "BaggingClassifier BaggingRegressor", _bagging, _unknown, _ONCE),
+    (_ENSEMBLE, "StackingClassifier StackingRegressor", _meta),
+    (_ENSEMBLE, "VotingClassifier VotingRegressor", _meta),
     ("sklearn.frozen", "FrozenEstimator", _meta),
-    ("sklearn.model_selection", "FixedThresholdClassifier TunedThresholdClassifierCV", _meta),
+    ("sklearn.model_selection", "FixedThresholdClassifier", _meta),
+    ("sklearn.model_selection", "TunedThresholdClassifierCV", _tunes, _unknown, _FIXED),
     ("sklearn.model_selection", "GridSearchCV HalvingGridSearchCV", _meta),
     ("sklearn.model_selection", "RandomizedSearchCV HalvingRandomSearchCV", _meta),
-    ("sklearn.multiclass", "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier", _meta),
+    ("sklearn.multiclass", "OneVsOneClassifier OneVsRestClassifier", _by_labels, _unknown, _ALL),
+    ("sklearn.multiclass", "OutputCodeClassifier", _by_labels, _unknown, _ALL),
     ("sklearn.multioutput", "ClassifierChain RegressorChain", _meta),
     ("sklearn.multioutput", "MultiOutputClassifier MultiOutputRegressor", _meta),
     ("sklearn.pipeline", "FeatureUnion", _meta, _side_by_side),
@@ -278,7 +293,6 @@ def _names_where(*learns):
     return tuple(name for name, known in _CLASSES.items() if known.learns in learns)
 
 
-META_ESTIMATORS, BY_BATCH = _names_where(_meta), _names_where(_by_batch)
-LEARNS_NOTHING = tuple(
-    name for name in _CLASSES if name not in _names_where(_learns, _meta, _by_batch)
-)
+META_ESTIMATORS, BY_BATCH = _names_where(_meta, _bagging), _names_where(_by_batch)
+_THAT_LEARN = _names_where(_learns, _by_batch, _by_labels, _calibrates, _tunes, _boosts)
+LEARNS_NOTHING = tuple(set(_CLASSES).difference(META_ESTIMATORS, _THAT_LEARN))

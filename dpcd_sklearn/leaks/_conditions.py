@@ -8,6 +8,7 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
+from ..utils._stated import ReproducibleNoise
 from ..utils._tables import is_identifier
 from ._classes import LEARNS_NOTHING, class_of, full_name, is_elementwise
 from ._object_tree import density_decides, guarded, has
@@ -34,12 +35,7 @@ def _relations(part):
 
 
 def not_private(part):
-    if part.kind == "model":
-        return "not known to be private"
-    for name in ("estimator", "regressor", "final_estimator"):
-        if part.kind == "meta" and name in (part.params or {}) and part.params[name] is None:
-            return f"{name}=None is a model of scikit-learn's without noise"
-    return False
+    return part.kind in ("model", "meta") and class_of(part.name).learns(part.params or {})
 
 
 def own_function(part):
@@ -121,23 +117,15 @@ def _may_classify(part):
     return any(guarded(lambda m=m: is_classifier(m), True) for m in members if m is not None)
 
 
-def stratified(part):
-    if part.kind == "splitter":
-        return "Stratified" in part.short and "folds follow the labels of all records"
+def splits_by_records(part):
+    if part.kind == "splitter" and part.name not in KNOWN_SPLITS:
+        for word, cells in (("Stratified", "labels"), ("Group", "groups")):
+            if word in part.short:
+                return f"folds depend on the {cells} of all records"
+        return "not known to split by row number"
     if _split_by_number(part) and _may_classify(part):
         value = "None" if part.params["cv"] is None else "a number"
         return f"cv={value} is a stratified split for a classifier"
-    return False
-
-
-def by_groups(part):
-    return part.kind == "splitter" and "Group" in part.short and "Stratified" not in part.short
-
-
-def unknown_split(part):
-    if part.kind == "splitter":
-        known = part.name in KNOWN_SPLITS or stratified(part) or by_groups(part)
-        return not known and "not known to split by row number"
     return False
 
 
@@ -150,40 +138,28 @@ def own_split(part):
     return "cv='prefit'" if isinstance(cv, str) else "cv lists the folds"
 
 
-def _neighboring_of_folds(part):
-    """List the `neighboring` of models whose folds follow row numbers."""
+def folds_by_row(part):
     if part.kind == "splitter":
         split, holder = part.name not in _STATED | _BY_PERSON, part.parent
     else:
         split, holder = _split_by_number(part), part
     if not split or holder is None:
-        return []
-    return [inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"]
-
-
-def folds_without_n(part):
-    under = any(getattr(n, "relation", n) == "add_remove" for n in _neighboring_of_folds(part))
-    return under and "folds by row number under neighboring='add_remove'"
-
-
-def folds_through_persons(part):
-    under = any(getattr(n, "max_contributions", 1) is None for n in _neighboring_of_folds(part))
-    return under and "folds by row number under neighboring=Persons()"
+        return False
+    stated = [inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"]
+    if any(getattr(n, "max_contributions", 1) is None for n in stated):
+        return "folds by row number under neighboring=Persons()"
+    without_n = any(getattr(n, "relation", n) == "add_remove" for n in stated)
+    return without_n and "folds by row number under neighboring='add_remove'"
 
 
 # ---- meta-estimators ----------------------------------------------------------------------------
 
-
-BOOSTING = ("AdaBoostClassifier", "AdaBoostRegressor")
-_ENSEMBLES = (*BOOSTING, "BaggingClassifier", "BaggingRegressor")
-_ONE_VERSUS = ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
 HALVING = ("HalvingGridSearchCV", "HalvingRandomSearchCV")
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", *HALVING)
-_SEVERAL_FITS = (
-    *(*SEARCHES, *_ENSEMBLES, *_ONE_VERSUS, *_CROSS_FITS_IF_ASKED, "CalibratedClassifierCV"),
-    *("MultiOutputClassifier", "MultiOutputRegressor", "RFE", "RFECV", "StackingClassifier"),
-    *("SequentialFeatureSelector", "StackingRegressor", "TunedThresholdClassifierCV"),
-)
+_FITS_ONCE = (
+    "Pipeline FeatureUnion ColumnTransformer TransformedTargetRegressor FrozenEstimator "
+    "FixedThresholdClassifier SelectFromModel VotingClassifier VotingRegressor"
+).split()
 
 
 def scores_without_noise(part):
@@ -209,31 +185,6 @@ def is_one_of(*names):
     return lambda part: part.short in names
 
 
-def one_versus(part):
-    if part.short not in _ONE_VERSUS:
-        return False
-    fits = (
-        "each member sees the records of two labels only"
-        if part.short == "OneVsOneClassifier"
-        else "as many fits as there are labels in y"
-    )
-    classes = next((inner.get("classes") for inner in part.inside() if inner.kind == "private"), ())
-    n_classes = guarded(lambda: len(classes), 0)
-    if n_classes < 3:
-        return fits
-    return (
-        f"{fits}, and each is given 0 and 1 in place of them: a member with {n_classes} classes "
-        "puts out as many columns, and predict fails with an error about shapes, or answers as "
-        "often for each record"
-    )
-
-
-def early_stopping(part):
-    stops = part.get("early_stopping") or part.get("n_iter_no_change")
-    never = part.get("early_stopping") is False
-    return part.kind != "private" and bool(stops) and not never and "early stopping"
-
-
 def failed_fits(part):
     return "error_score" in (part.params or {}) and not (
         isinstance(part.params["error_score"], str) and part.params["error_score"] == "raise"
@@ -243,18 +194,34 @@ def failed_fits(part):
 # ---- private models -----------------------------------------------------------------------------
 
 
-def private(part, name, leaks):
-    return part.kind == "private" and name in (part.params or {}) and leaks(part.params[name])
+def private(name, leaks, words):
+    """A condition on a parameter of private parts, and the words that say that it holds."""
+
+    return lambda part: part.kind == "private" and leaks(part.get(name)) and words
+
+
+def is_reproducible(seed):
+    return isinstance(seed, ReproducibleNoise)
+
+
+def is_infinite(epsilon):
+    return isinstance(epsilon, Real) and math.isinf(epsilon)
+
+
+def for_tests(accountant):
+    return getattr(accountant, "testing", False) is True
+
+
+def reads_labels(part):
+    if part.kind != "private" or "target_bounds" in (part.params or {}):  # where y is a number
+        return False
+    return part.get("classes", ()) is None and "classes=None reads the labels from y"
 
 
 def draws_lazily(part):
     solver = part.get("solver")
     lazy = guarded(lambda: solver.selection == "lazy", False) if part.kind == "private" else False
     return lazy is True and "selection='lazy'"
-
-
-def is_infinite(epsilon):
-    return isinstance(epsilon, Real) and math.isinf(epsilon)
 
 
 def counted_and_not(root):
@@ -268,7 +235,8 @@ def counted_and_not(root):
 
 
 def _is_uncounted(part):
-    return part.budgeted_by is None and private(part, "accountant", lambda ledger: ledger is None)
+    is_none = part.kind == "private" and part.get("accountant", "missing") is None
+    return is_none and part.budgeted_by is None
 
 
 def uncounted(part, several):
@@ -281,7 +249,7 @@ def uncounted(part, several):
     elif counted:
         why += ", beside a part that is charged"
     many = len(counted) + len(others) > 1 or why != "accountant=None"
-    many = many or any(outer.short in _SEVERAL_FITS for outer in part.above())
+    many = many or any(outer.short not in _FITS_ONCE for outer in part.above())
     return many == several and why
 
 
@@ -293,7 +261,3 @@ def accountants(part):
         if not any(inner.get("accountant") == other for other in ledgers):
             ledgers.append(inner.get("accountant"))
     return len(ledgers) > 1 and f"{len(ledgers)} accountants in one object"
-
-
-def for_tests(accountant):
-    return getattr(accountant, "testing", False) is True

@@ -1,17 +1,18 @@
-"""Gaps in the guarantee of a private model, one row a rule; nothing is fitted.
+"""The linter: gaps in the guarantee of a private model, one row a rule; nothing is fitted.
 
 A rule looks at one part of an object (see ``_object_tree.py``) and says whether it applies: True,
 or a few words about how. Deny by default: what no list knows is reported.
 """
 
-from collections.abc import Callable
+import html
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..utils._stated import ReproducibleNoise
-from ..utils._texts import ReadableRepr
+from ..utils._texts import ReadableRepr, html_table
 from . import _conditions as when
-from ._classes import class_of
+from ._classes import BOUNDS, class_of
 from ._object_tree import candidates, guarded, has, tree_of
 
 SEVERITIES = ("void", "leak", "note")
@@ -65,30 +66,115 @@ class Rule:
         yield Leak(part.where, self.severity, self.name, what, self.why, instead)
 
 
-def leaks_of(estimator, columns=()):
-    """All that the rules find in an object, in the order of its parts.
+def leaks_in(part):
+    """All that the rules find in one part, the worst first."""
+    return [leak for rule in RULES for leak in rule.leaks(part)]
+
+
+_NO_PROOF = (
+    "An empty list is no proof of privacy: it says that no rule applies. Bounds and parameters "
+    "that were chosen by looking at the records, several rows of one person, and what your own "
+    "code does can't be seen here."
+)
+_COLUMNS = ("severity", "where", "what", "why", "instead")
+
+
+class LeakReport(Sequence[Leak]):
+    """Findings of `find_leaks`: a list of `Leak`, to print or to show in a notebook.
+
+    An empty report is false, and no proof of privacy: it says that no rule applies.
+
+    Parameters
+    ----------
+    name : str
+        What was looked at.
+    leaks : iterable of Leak
+    """
+
+    def __init__(self, name, leaks):
+        self._name, self._leaks = name, tuple(leaks)
+
+    def __len__(self):
+        return len(self._leaks)
+
+    def __getitem__(self, index):
+        return self._leaks[index]
+
+    def _summary(self):
+        if not self._leaks:
+            return f"{self._name}: nothing found. {_NO_PROOF}"
+        counts = Counter(leak.severity for leak in self._leaks)
+        told = ", ".join(f"{counts[s]} {s}" for s in SEVERITIES if counts[s])
+        return f"{self._name}: {told}"
+
+    def __str__(self):
+        lines = [self._summary()]
+        for leak in self._leaks:
+            lines += [
+                f"{leak.severity}  {leak.where}",
+                f"      {leak.what}",
+                f"      why: {leak.why}",
+                f"      instead: {leak.instead}",
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        rows = [_COLUMNS, *([getattr(leak, column) for column in _COLUMNS] for leak in self._leaks)]
+        return f"<p>{html.escape(self._summary())}</p>" + (html_table(rows) if self else "")
+
+
+def find_leaks(estimator: object, X: object = None) -> LeakReport:
+    """List what in an object the guarantee of private models does not cover.
+
+    A linter: it reads parameters, to any depth, and compares them with a table of rules. It fits
+    nothing, charges nothing and reads no records. What it does not know it reports: steps are
+    presumed to learn from the records unless they are known not to.
 
     Parameters
     ----------
     estimator : object
-        Anything; it is neither fitted nor changed.
-    columns : iterable of names
-        Those of X.
+        An estimator, pipeline, search, other meta-estimator or splitter of scikit-learn's or in
+        its style; before ``cross_val_score`` and the like ask for the estimator and for the
+        splitter that goes into ``cv``. Anything else is no error, but a note. Candidates that a
+        search lists are looked at as well; distributions are not.
+    X : data frame, default=None
+        Its columns' names alone are looked at, for those that may name persons.
 
     Returns
     -------
-    list of Leak
+    report : LeakReport
+        A list of `Leak`, each with `where`, `severity` ("void", "leak" or "note"), `rule`, `what`,
+        `why` and `instead`. **An empty list is no proof**: bounds that were read off the data,
+        several rows of one person, or what your own code does can't be seen in an object.
+
+    See Also
+    --------
+    audit : Tries to break the claim of a model by fitting it.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from dpcd_sklearn import DPLassoCD, PrivacyAccountant
+    >>> from dpcd_sklearn.inspection import find_leaks
+    >>> from dpcd_sklearn.preprocessing import BoundsScaler
+    >>> lasso = DPLassoCD(accountant=PrivacyAccountant(epsilon=4.0, delta=1e-6))
+    >>> for leak in find_leaks(make_pipeline(StandardScaler(), lasso)):
+    ...     print(f"{leak.severity}: {leak.instead}")
+    void: dpcd_sklearn.preprocessing.DPStandardScaler, or BoundsScaler with public bounds
+    >>> len(find_leaks(make_pipeline(BoundsScaler((0.0, 10.0)), lasso)))
+    0
     """
-    found = []
-    root = tree_of(estimator)
-    root.columns = tuple(columns)
+    found, root = [], tree_of(estimator)
+    root.columns = tuple(getattr(X, "columns", ()))
     for part in root.inside():
-        found += [leak for rule in RULES for leak in rule.leaks(part)]
+        found += leaks_in(part)
         for owner, candidate in guarded(lambda p=part: list(candidates(p)), []):
-            before = {leak.rule for rule in RULES for leak in rule.leaks(owner)}
-            news = [leak for rule in RULES for leak in rule.leaks(candidate)]
-            found += [leak for leak in news if leak.rule not in before]
-    return found
+            before = {leak.rule for leak in leaks_in(owner)}
+            found += [leak for leak in leaks_in(candidate) if leak.rule not in before]
+    return LeakReport(guarded(lambda: str(type(estimator).__name__), "object"), found)
 
 
 def refuse_leaks(estimator, dense=None):
@@ -116,6 +202,8 @@ def refuse_leaks(estimator, dense=None):
 
 # ---- the table ----------------------------------------------------------------------------------
 
+_PUBLIC_STEP = f"a step that needs public facts only, such as {BOUNDS}"
+_PRIVATE_MODEL = "an estimator of dpcd_sklearn; a last model of a stack too"
 _KFOLD = "cv=KFold(...): folds by row number"
 _BY_PERSON = "cv=model_selection.PersonKFold(...), with groups=ids: an id decides its own fold"
 _DENSE = (
@@ -130,13 +218,13 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
         when.learns,
         "Its output for one record depends on the other records, without noise and without a "
         "charge.",
-        lambda name: class_of(name).instead,
+        lambda name: class_of(name).instead or _PUBLIC_STEP,
     ),
     (
         "models that are not known to be private",
         when.not_private,
-        "Its fitted attributes and predictions follow the records without noise.",
-        "an estimator of dpcd_sklearn; a last model of a stack too",
+        "Its fitted attributes and predictions depend on the records without noise.",
+        lambda name: class_of(name).instead or _PRIVATE_MODEL,
     ),
     (
         "functions of your own",
@@ -158,79 +246,27 @@ _VOID = (  # no (epsilon, delta) holds for what comes out
         "names or positions of columns, or make_column_selector (dtypes and names)",
     ),
     (
-        "stratified splits",
-        when.stratified,
-        "One changed label moves many records to other folds: neighbours differ in many records.",
-        _KFOLD,
+        "splits that depend on the records",
+        when.splits_by_records,
+        "One changed label, group or cell moves other records to other folds: neighbours differ "
+        "in many records.",
+        f"{_KFOLD}; by groups {_BY_PERSON}, or PredefinedSplit if the groups are public",
     ),
     (
-        "splits by groups",
-        when.by_groups,
-        "The fold of a record follows the groups of all: one changed group moves many records.",
-        f"{_BY_PERSON}; PredefinedSplit if the groups are public",
-    ),
-    (
-        "folds by row number under add_remove",
-        when.folds_without_n,
-        "Without one record the rows after it have other numbers, hence other folds.",
-        "neighboring='replace_one', or PredefinedSplit by a public key of each record",
-    ),
-    (
-        "folds by row number of persons",
-        when.folds_through_persons,
-        "Records of one person lie in several folds, and how many they are moves all rows after "
-        "them.",
-        _BY_PERSON,
-    ),
-    (
-        "bootstrap",
-        lambda part: part.kind != "private" and part.get("bootstrap") is True and "bootstrap=True",
-        "A record that is drawn k times has k times the loss.",
-        "bootstrap=False, or VotingRegressor of private models",
-    ),
-    (
-        "boosting",
-        when.is_one_of(*when.BOOSTING),
-        "Weights of records and of members follow errors on records, which have no noise.",
-        "VotingRegressor or VotingClassifier of private models",
-    ),
-    (
-        "one-vs-one, one-vs-rest and output codes",
-        when.one_versus,
-        "Which fits there are, and of which records, follows the labels in y: a record with a "
-        "label of its own adds one, and a label that all records have is told, not fitted.",
-        "DPLinearClassifier(classes=[...]) by itself, one model of all classes",
-    ),
-    (
-        "calibration",
-        when.is_one_of("CalibratedClassifierCV"),
-        "The calibrator is fitted to records without noise.",
-        "predict_proba of the private model as it is, or calibrate on public records",
-    ),
-    (
-        "tuned thresholds",
-        when.is_one_of("TunedThresholdClassifierCV"),
-        "The threshold and its score are computed from records without noise, and published.",
-        "FixedThresholdClassifier(threshold=0.3), a threshold known beforehand",
-    ),
-    (
-        "early stopping",
-        when.early_stopping,
-        "When it stops follows scores of records that have no noise.",
-        "max_iter, fixed beforehand",
+        "folds by row number under add_remove, or of persons",
+        when.folds_by_row,
+        "One row less moves the rows after it to other folds, and rows of a person lie in several.",
+        f"neighboring='replace_one', or PredefinedSplit by a public key; of persons {_BY_PERSON}",
     ),
     (
         "reproducible noise",
-        lambda part: (
-            when.private(part, "random_state", lambda seed: isinstance(seed, ReproducibleNoise))
-            and "its noise can be drawn again"
-        ),
+        when.private("random_state", when.is_reproducible, "its noise can be drawn again"),
         "Whoever knows the seed can remove the noise.",
         "random_state=None",
     ),
     (
         "epsilon=inf",
-        lambda part: when.private(part, "epsilon", when.is_infinite) and "epsilon=inf",
+        when.private("epsilon", when.is_infinite, "epsilon=inf"),
         "There is no noise.",
         "a finite epsilon, such as 1.0",
     ),
@@ -244,11 +280,7 @@ _LEAK = (  # gets out beside what is private
     ),
     (
         "labels read from y (classes=None)",
-        lambda part: (
-            when.private(part, "classes", lambda classes: classes is None)
-            and "target_bounds" not in part.params  # or else y is a number
-            and "classes=None reads the labels from y"
-        ),
+        when.reads_labels,
         "The set of labels is published; one record with a label of its own is seen.",
         "classes=[...], the public labels",
     ),
@@ -278,12 +310,6 @@ _LEAK = (  # gets out beside what is private
         "Whether the result is sparse is published, and decides what the model releases; one "
         "record may decide that.",
         _DENSE,
-    ),
-    (
-        "splits that nothing is known of",
-        when.unknown_split,
-        "If it reads X, y or groups, one record moves others.",
-        _KFOLD,
     ),
     (
         "parameters that can't be read",
@@ -331,7 +357,7 @@ _NOTE = (  # the guarantee rests on it
     ),
     (
         "a ledger for tests",
-        lambda part: when.private(part, "accountant", when.for_tests) and "accountant for tests",
+        when.private("accountant", when.for_tests, "accountant for tests"),
         "testing=True admits what protects nobody.",
         "PrivacyAccountant(epsilon, delta)",
     ),

@@ -20,6 +20,7 @@ from ..utils._compat import available_if
 from ..utils._typing import ArrayLike
 from ._budget_of_step import is_private
 from ._joint_plan import names_at_the_end
+from ._public_facts import is_present
 
 
 class InferenceOfModel:
@@ -246,17 +247,13 @@ def _plain_imputer(name, step):
     return Pipeline([*steps, ("back", back)])
 
 
-def _is_missing(word):
-    return word is None or (isinstance(word, float) and np.isnan(word))
-
-
 def _plain_encoder(name, step):
     check_is_fitted(step, "categories_")
     categories, parts, start = [], [], 0
     for known, width in zip(step.categories_, step._widths, strict=True):
         if not len(known):
             raise ValueError(f"step {name!r} has a column of which it learnt no category")
-        codes = {code: word for code, word in enumerate(known) if not _is_missing(word)}
+        codes = {code: word for code, word in enumerate(known) if is_present(word)}
         numbers = not any(isinstance(word, str) for word in codes.values())
         order = sorted(codes, key=codes.get) if numbers else [*codes]
         words = [codes[code] for code in order]

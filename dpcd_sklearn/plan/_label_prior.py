@@ -19,8 +19,6 @@ _SHARE, _SHARE_ALONE = 0.02, 0.5
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.
 _LEAST_EVIDENCE = 25.0
-# The same for counts that nothing starts from: a share that is known to .1 is better than none.
-_LEAST_EVIDENCE_ALONE = 5.0
 
 
 def counts_share(request):
@@ -32,7 +30,7 @@ def counts_share(request):
         return 0.0
     if _keeps_shares_alone(request):
         share = _SHARE_ALONE * request.share_left
-        return share * (_evidence(request, share) >= _LEAST_EVIDENCE_ALONE)
+        return share * (_evidence(request, share) >= 5)  # known to .1 is better than not at all
     return _SHARE * (request.length_share > 0 or starts_at_shares(request))
 
 

@@ -96,9 +96,6 @@ def with_length(plan, receipt, records, key, solution, known):
     stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
     oracle = RecordOracle(receipt, units, place, **stated)
     points = np.array([(length * unit, base.flat[-1]) for length in _LENGTHS])
-    return moved_by(root(partials(oracle, points, 0)), solution, base)
-
-
-def root(slopes):
-    """The length at which a monotone fit of noisy derivatives is zero, or the end next to that."""
-    return float(np.interp(0.0, isotonic_regression(slopes), _LENGTHS))
+    # where a monotone fit of the noisy derivatives is zero, or the end next to that
+    root = np.interp(0.0, isotonic_regression(partials(oracle, points, 0)), _LENGTHS)
+    return moved_by(float(root), solution, base)

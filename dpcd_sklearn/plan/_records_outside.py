@@ -25,8 +25,6 @@ _LEAST_SHARE, _MOST_SHARE = 0.005, 0.1
 _DOUBT = 2.0
 # The share that is warned of, if the count is sure of more.
 _MANY = 0.05
-# Share of μ² for the count that decides whether stated bounds of columns may be narrowed.
-_SHARE_OF_FAR = 0.02
 
 
 def share_of_outside(request):
@@ -40,9 +38,8 @@ def share_of_outside(request):
 
 
 def share_of_far(request):
-    """Share of μ² for the count of far records, in regressions that search within bounds."""
-    looks = request.private and request.n_targets and request.scales.is_within
-    return _SHARE_OF_FAR if looks else 0.0
+    """Share of μ² for each of two counts of far records: of a regression's search within bounds."""
+    return 0.015 * bool(request.private and request.n_targets and request.scales.is_within)
 
 
 class Outside(Release):
@@ -65,7 +62,8 @@ class Outside(Release):
         return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
 
 
-OUTSIDE, FAR = Outside("outside", share_of_outside), Outside("far", share_of_far)
+OUTSIDE = Outside("outside", share_of_outside)
+FAR, FARTHER = Outside("far", share_of_far), Outside("farther", share_of_far)
 
 
 def found_share_outside(plan, receipt, records, key):
@@ -116,10 +114,10 @@ class Cut:
         are = "feature {} is" if len(self.columns) == 1 else "features {} are"
         warn(
             f"by a noisy count {self.share:.0%} of the records lie twice as far out as the bounds "
-            f"that were found for some feature (feature_bounds_), and {are.format(named)} cut to "
-            "such bounds: coefficients are those of cut records. To keep the tails, state "
-            "feature_scale beside feature_bounds, or transform the features by a public function "
-            "such as a logarithm",
+            f"that were found for some feature, and {are.format(named)} cut to bounds less than "
+            "four times as wide (feature_bounds_): coefficients are those of cut records. To keep "
+            "the tails, state feature_scale beside feature_bounds, or transform the features by a "
+            "public function such as a logarithm",
             UnknownScaleWarning,
         )
 

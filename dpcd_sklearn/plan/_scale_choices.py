@@ -70,8 +70,6 @@ _SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
 # Odds of everything against any interval within. With evidence of 70 one that holds a single point
 # is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
 _INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
-# The evidence of those that an interval beside the one number of most records is to hold.
-_EVIDENCE_BESIDE = 7.0
 
 _N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5}
 
@@ -187,7 +185,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         # all are zeros. At worst such a column has no effect.
         half_width = np.where(rest & ~spread, np.maximum(half_width, 1.0), half_width)
     beside = rest & ~spread & (how == "tails")
-    share = Fraction(1, int(min(max(evidence / _EVIDENCE_BESIDE, 10), 200)))
+    share = Fraction(1, int(min(max(evidence / 7, 10), 200)))  # those beside have evidence of 7
     reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, share, beside)
     half_width = np.where(found, 2 * reach, half_width)
     beside &= found & (zooms > 1)

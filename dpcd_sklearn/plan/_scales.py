@@ -11,7 +11,7 @@ from ..privacy.mechanisms._cell_sums import CountUnits
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
-from ._records_outside import FAR, NOTHING_CUT, Cut, are_many
+from ._records_outside import FAR, FARTHER, NOTHING_CUT, Cut, are_many
 from ._release import Release
 from ._scale_choices import (
     AMPLE_EVIDENCE,
@@ -36,9 +36,6 @@ _LEAST_OF_FEATURES = {
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
-# An inference is about what was asked, and not about records without their tails: its bounds are so
-# many times as wide.
-_INFERENCE_ROOM = 2.0
 # Limits of an estimator: M_j, the square of a half-width, is proved for 1e-60 to 1e60.
 _NARROWEST, _WIDEST = 2.0**-95, 2.0**95
 
@@ -47,9 +44,11 @@ _NARROWEST, _WIDEST = 2.0**-95, 2.0**95
 _WITHIN = dict.fromkeys(("tails within", "within"), (0.14, AMPLE_EVIDENCE)) | {"share": (0.1, 40.0)}
 # A record of a regression is far if it lies so many found half-widths from some column's centre.
 # Where a noisy count is sure that more than such a share of records is far, narrow bounds would cut
-# what tells most of slopes, so columns keep stated bounds where signal permits: where the found
-# half-width over the stated one is above so large a number over the signal, to such a power.
-_REACH_OF_FAR, _MOST_FAR, _WORTH, _POWER = 2.0, 0.005, 130.0, 1.5
+# what tells most of slopes, so all columns get wider ones within the stated bounds: as much wider
+# as leaves such a signal. Rare values that lie much farther are worth more noise, and solvers whose
+# errors are not known have more of it.
+_FAR, _MOST_FAR, _LEAST_SIGNAL = 2.0, 0.005, 90.0
+_FARTHER, _MOST_FARTHER, _LEAST_OF_FARTHER, _NOISE_OF_OTHERS = 8.0, 0.01, 20.0, 2.5
 N_CELLS = 16  # of stated bounds, which are counted
 
 
@@ -128,7 +127,8 @@ def wanted_scales(request):
             if features == "tails" and not request.inference:
                 tail, eta = _farthest_tail(request, count, eta)
             spent = count * eta**2 / (8 * rho)
-            room = _INFERENCE_ROOM if request.inference else 1.0
+            # an inference is not about records without their tails
+            room = 2.0 if request.inference else 1.0
             return ScaleSearch(features, count, spent, eta, tail, room, zooms)
     return NOTHING
 
@@ -231,21 +231,31 @@ def _within_limits(half_width, request):
     return np.clip(half_width, _NARROWEST, _WIDEST)
 
 
-def _unless_many_are_far(plan, receipt, place, key, center, half_width):
-    """Scales within stated bounds: what was found, or what is stated where too many are far.
+def _wider_if_many_are_far(plan, receipt, place, key, center, half_width):
+    """Scales within stated bounds: what was found, or wider ones where too many records are far.
 
     With them come the share of records that are far, and the columns that are cut nevertheless.
     """
     lo, hi = stated_bounds(plan.request)
-    reach = _REACH_OF_FAR * half_width
-    within = np.maximum(center - reach, lo), np.minimum(center + reach, hi)
-    share, noise_std = FAR.found(plan, receipt, place, within, key)
+
+    def within(times):
+        reach = times * half_width
+        return np.maximum(center - reach, lo), np.minimum(center + reach, hi)
+
+    share, noise_std = FAR.found(plan, receipt, place, within(_FAR), key)
+    farther = FARTHER.found(plan, receipt, place, within(_FARTHER), key)
     if not are_many(share, noise_std, _MOST_FAR):
         return center, half_width, NOTHING_CUT
-    stated = hi / 2 - lo / 2
-    keeps = half_width > (_WORTH / signal_at_most(plan.request)) ** _POWER * stated
-    cut = Cut(share, noise_std, np.argsort(half_width / stated)[: np.count_nonzero(~keeps)])
-    return np.where(keeps, lo / 2 + hi / 2, center), np.where(keeps, 2 * stated, half_width), cut
+    least, most = _LEAST_SIGNAL, _FARTHER
+    if are_many(*farther, _MOST_FARTHER):
+        least, most = _LEAST_OF_FARTHER, math.inf
+    least *= 1.0 if plan.has_inference else _NOISE_OF_OTHERS
+    room = max(min(signal_at_most(plan.request) / least, most), 1.0)
+    low, high = within(room)
+    narrowed, width = (lo < low) | (high < hi), high / 2 - low / 2
+    columns = np.flatnonzero(narrowed & (room < 4))  # wider bounds cut hardly anybody
+    cut = Cut(share, noise_std, columns[np.argsort(width[columns] / (hi / 2 - lo / 2)[columns])])
+    return low / 2 + high / 2, np.where(narrowed, width, hi - lo), cut
 
 
 def found_scales(plan, receipt, place, key):
@@ -276,7 +286,7 @@ def found_scales(plan, receipt, place, key):
             found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
             center, half_width = found
             if plan.part_of(FAR.name) is not None:
-                center, half_width, cut = _unless_many_are_far(plan, receipt, place, key, *found)
+                center, half_width, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
         else:
             center, half_width = find_scales(
                 oracle, "features", search.features, evidence, tail=search.tail, zooms=search.zooms

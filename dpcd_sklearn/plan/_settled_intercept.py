@@ -38,11 +38,7 @@ def is_settled(request, residual_clip):
     return math.sqrt(_COUNT / _SHARE) * request.least_noise <= _MOST_NOISE
 
 
-def _share(plan):
-    return _SHARE * plan.settles
-
-
-SETTLING = OfIntercept("intercept", _COUNT, _share, reach)
+SETTLING = OfIntercept("intercept", _COUNT, lambda plan: _SHARE * plan.settles, reach)
 
 
 def settled(plan, receipt, place, key, start, coef):

@@ -33,8 +33,6 @@ _SIGNAL_OF_NUMBERS, _MEANS = 10.0, 6.0
 ENTRIES = 100
 # Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
-# Parameters of a recipe: who states one of them gets the iterate itself.
-_OF_RECIPE = ("clip", "max_iter", "coef_bounds"), ("step_size", "momentum", "averaging")
 
 
 def is_shrunk(request):
@@ -47,9 +45,10 @@ def is_shrunk(request):
         return False
     if not (request.n_classes or _knows_middle(request) or lacks_scale(request)):
         return False
-    both = zip((request, request.solver), _OF_RECIPE, strict=True)
-    stated = (getattr(one, name) for one, names in both for name in names)
-    return all(isinstance(value, str | None) and value in ("auto", None) for value in stated)
+    # who states a parameter of a recipe gets the iterate itself
+    of_recipe = [request.clip, request.max_iter, request.coef_bounds]
+    of_recipe += [getattr(request.solver, name) for name in ("step_size", "momentum", "averaging")]
+    return all(isinstance(value, str | None) and value in ("auto", None) for value in of_recipe)
 
 
 def shrinkage(request, length=math.inf):

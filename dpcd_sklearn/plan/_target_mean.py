@@ -38,8 +38,6 @@ _ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
 _DEVIATIONS = 2.0
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
-# No mean weight is taken to be less.
-_LEAST_WEIGHT = 0.01
 
 
 def mean_share(request):
@@ -156,7 +154,7 @@ def found_mean(plan, receipt, records, key):
     if not has_weights:
         noise /= math.sqrt(2)
         return min(max(high / 2 - found.mean(), noise), high), 1.0, noise
-    weight = max((found[1] - found[0]) / high, _LEAST_WEIGHT, 2 * noise / high)
+    weight = max((found[1] - found[0]) / high, 0.01, 2 * noise / high)  # rather too large
     return min(max(-found[0], noise) / weight, high), weight, noise
 
 

@@ -121,13 +121,6 @@ class CheckedSampling:
         return check_real(own(spread), "sampling.curvature", low=1, closed="left", advice=advice)
 
 
-# Features from which passes are long: more than those of Newton steps. And the signals from and to
-# which the last iterate is more than noise and still on its way: of dense rows, and of sparse ones,
-# few of whose columns count. The second are those of a feature.
-_MANY, _ON_ITS_WAY, _ON_ITS_WAY_OF_ROWS = 1000, 60.0, 1.0
-_AT_ITS_END, _AT_ITS_END_OF_ROWS = 4.0, 1.0
-
-
 class SkGDPlan(DrawnPlan):
     """DP-SkGD: a random block at a time, or all coordinates."""
 
@@ -162,7 +155,8 @@ class SkGDPlan(DrawnPlan):
     @property
     def known_of_questions(self):
         # a user's own sampling may draw fewer coordinates than its block has
-        return {"whole": self._full and isinstance(self.request.solver.sampling, str)}
+        whole = self._full and isinstance(self.request.solver.sampling, str)
+        return {"whole": whole, "sparse": self.request.sparse}
 
     @property
     def curvature(self):
@@ -229,11 +223,11 @@ class SkGDPlan(DrawnPlan):
         fits_rows = request.n_classes or request.has_smooth_penalty  # a Lasso loses by it
         if request.sparse and not (request.has_sparse_rows and fits_rows):
             return False
-        least, most = _ON_ITS_WAY, _AT_ITS_END
-        if request.sparse:
-            least, most = _ON_ITS_WAY_OF_ROWS, _AT_ITS_END_OF_ROWS
-        most *= request.n_features
-        return least <= request.signal < most and request.n_features > _MANY
+        # The signals from and to which the last iterate is more than noise and still on its way:
+        # of sparse rows, few of whose columns count, and of dense ones. The second is a feature's.
+        least, most = (1.0, 1.0) if request.sparse else (60.0, 4.0)
+        # with more features than Newton steps have, passes are long
+        return least <= request.signal < most * request.n_features and request.n_features > 1000
 
     @cached_property
     def settles(self):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import warnings
+from pathlib import Path
 
 from ...exceptions import LedgerError
 from ._gate import make_empty, sync_folder
@@ -111,8 +112,7 @@ def _place(path):
 def machine():
     """Name of this running kernel; device numbers mean something within it."""
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return platform.node()
 
@@ -326,13 +326,13 @@ def _sweep(folder, prefix, remove):
 def _is_dead(pid):
     try:
         os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state = file.read().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):  # somebody else's, no number of a process, or no /proc
         return False
-    return state in "ZX"  # dead, though its parent has not asked for its exit code yet
+    # Dead, though its parent has not asked for its exit code yet.
+    return state.rpartition(")")[2].split()[0] in "ZX"
 
 
 def absolute(path):

@@ -109,9 +109,10 @@ class Choices:
 
     def release(self, exact, noise):
         """Numbers of the options chosen in each row, of shape (n_rows, count)."""
-        return np.concatenate([self._chosen(scores, noise) for scores in self.tables(exact)])
+        return np.concatenate([self.chosen(scores, noise) for scores in self.tables(exact)])
 
-    def _chosen(self, scores, noise):
+    def chosen(self, scores, noise):
+        """The options of each row of one table."""
         if self.eta is None:
             keys = -scores
         else:

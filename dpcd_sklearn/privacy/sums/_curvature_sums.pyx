@@ -72,18 +72,10 @@ cdef class Room:
 
 
 cdef class CurvatureSums(GradientSums):
-    """Second moments of rows, and of their images.
+    """Second moments of rows, and of their images; the parameters are those of GradientSums.
 
-    Parameters
-    ----------
-    records : Records
-        Sparse ones, read by row, become dense a tile at a time.
-    loss : Loss
-    smoothness : ndarray of shape (n_coordinates,)
-        M_j; a column's unit is sqrt(M_j / curvature of the loss).
-    fit_intercept : bool
-    n_outputs : int, default=1
-        Margins of a record, of gradients alone: rows are the same in all outputs.
+    A column's unit is sqrt(M_j / curvature of the loss). Rows are the same in all outputs. Sparse
+    ones become dense a tile at a time.
     """
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,

@@ -7,7 +7,8 @@
     record adds a whole multiple of its row. All products are of 16 bits, those of geometries,
     iterates and large multiples in two limbs: sums of 32 bits are exact, whatever their order. Rows
     are kept where memory is enough, a quarter of what the records take in doubles; if not, or if
-    records are sparse, they are made again in each pass.
+    records are sparse, they are made again in each pass. Descents keep those of sparse records, of
+    which only what is stored.
 """
 
 import numpy as np
@@ -23,11 +24,23 @@ from ...utils._threads cimport SLAB
 from ._curvature_sums cimport Bench, CurvatureSums
 from ._integer_rows import limbs, longest_row
 from ._kernels cimport DPCD_MAGIC, KERNELS, dpcd_pairs_apart, dpcd_paying_threads
-from ._records cimport Records
+from ._records cimport DPCD_SLICE, Records, dpcd_dot_rows, dpcd_sparse
 from ._sums cimport Question, question_of
 
-# More than the rounding of a computed norm, of up to 4,000 entries.
+
+cdef extern from "_sparse.h":
+    void dpcd_whole_entries(const dpcd_sparse *m, Py_ssize_t n, const double *scale,
+                            const double *factors, int16_t *whole) noexcept nogil
+    void dpcd_whole_row_dots(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
+                             const int16_t *whole, const int16_t *v, Py_ssize_t apart,
+                             int32_t *out) noexcept nogil
+    void dpcd_whole_row_sums(const dpcd_sparse *m, Py_ssize_t i0, Py_ssize_t n,
+                             const int16_t *whole, const double *r, double *sums) noexcept nogil
+
+# More than the rounding of a computed norm, of up to 2^24 entries in eight lanes.
 cdef double LONGER = 1 + 2.0**-29
+# The norm of a shorter row is taken to be this: its square may underflow.
+cdef double SHORTEST = 1e-120
 # A longer row counts as it: its derivative is cut, or next to nothing.
 cdef double LONGEST = 1e150
 # Cells of a tile of whole rows, and the least rows of one: what the first cache holds, no crumbs.
@@ -93,12 +106,7 @@ cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t sto
 
 
 cdef class GeometrySums(CurvatureSums):
-    """Sums of gradients in a geometry, and the sums that such a geometry is made of.
-
-    Parameters
-    ----------
-    records, loss, smoothness, fit_intercept, n_outputs : as of CurvatureSums
-    """
+    """Sums of gradients in a geometry, and the sums that such a geometry is made of."""
 
     # whole rows, of so many numbers each (0 until they are made): as they are kept; the geometry,
     # and units of its rows; those of a row and of its columns; of every record, its length over its
@@ -252,7 +260,7 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef bint _add_multiples(self, Py_ssize_t i, Py_ssize_t stop, double *sums) noexcept nogil:
         """sums += limbs of contributions of rows i, ..., stop - 1, which are kept or made again."""
-        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, k, n_rows
+        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, n_rows
         cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
         cdef bint kept = self._whole.shape[0] > 0
         cdef Bench bench = self._bench(0 if kept else apart, True, 0)
@@ -261,7 +269,6 @@ cdef class GeometrySums(CurvatureSums):
         cdef double *r = times + 2 * at_once * K
         cdef int32_t *products = <int32_t *>(r + at_once * K)
         cdef const int16_t *rows = bench.whole
-        cdef const double *weights = NULL
         cdef bint enough = times != NULL and bench.norms != NULL
         while enough and i < stop:
             n_rows = min(at_once, stop - i)
@@ -271,16 +278,8 @@ cdef class GeometrySums(CurvatureSums):
             else:
                 self._make_rows(&bench, i, i + n_rows)
             KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
-            for k in range(K):
-                _join(n_rows, products + 2 * k * n_rows, self._of_first, self._unit,
-                      &self._lengths[i], times + k * n_rows)
             # 2. derivatives, and how many times a row counts
-            self.loss.derivatives(n_rows, K, times, self.records.y + i, r)
-            if self.records.weights != NULL:
-                weights = self.records.weights + i
-            for k in range(K):
-                KERNELS.weigh(n_rows, weights, r + k * n_rows)
-            _multiples(n_rows, K, &self._lengths[i], self._per_clip, &self._rooms[i], self._most, r)
+            self._count_rows(i, n_rows, products, times, r)
             _split(n_rows * K, r, FIRST_LIMB if self._n_limbs == 2 else 1.0, times)
             # 3. sums of integers, exact in any order
             KERNELS.whole_sums(rows, n_rows, apart, times, self._n_limbs * K, sums)
@@ -288,6 +287,21 @@ cdef class GeometrySums(CurvatureSums):
         free(bench.norms)
         free(times)
         return enough
+
+    cdef void _count_rows(self, Py_ssize_t i, Py_ssize_t n_rows, const int32_t *products,
+                          double *margins, double *r) noexcept nogil:
+        """How many times each row counts in each output, to `r`: whole numbers."""
+        cdef Py_ssize_t k, K = self.n_outputs
+        cdef const double *weights = NULL
+        if self.records.weights != NULL:
+            weights = self.records.weights + i
+        for k in range(K):
+            _join(n_rows, products + 2 * k * n_rows, self._of_first, self._unit,
+                  &self._lengths[i], margins + k * n_rows)
+        self.loss.derivatives(n_rows, K, margins, self.records.y + i, r)
+        for k in range(K):
+            KERNELS.weigh(n_rows, weights, r + k * n_rows)
+        _multiples(n_rows, K, &self._lengths[i], self._per_clip, &self._rooms[i], self._most, r)
 
 
 cdef class WholeRows(GeometrySums):
@@ -320,9 +334,54 @@ cdef class WholeRows(GeometrySums):
             return NULL
         if not (self._begin(self._coef, question, floor(question.limit / LONGEST_ROW))
                 and self._add_in_threads(question, 0, self.n, dpcd_paying_threads(
-                    self.records.n_threads, self.n * apart), self._size_whole())):
+                    self.records.n_threads, self.records.n_entries), self._size_whole())):
             return NULL
         for k in range(self.n_outputs):
             for j in range(d):
                 self._integers[k * d + j] = <int64_t>self._totals[k * apart + j]
         return &self._integers[0]
+
+
+cdef class SparseWholeRows(WholeRows):
+    """The same integers of sparse records, of up to 2^24 coordinates."""
+
+    cdef int16_t[::1] _entries  # whole numbers, and
+    cdef double[::1] _ones  # those of the intercept's constant
+
+    cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
+        cdef Py_ssize_t[::1] rows = np.arange(self.n, dtype=np.intp)
+        cdef double[::1] norms = np.zeros(self.n), factors
+        self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
+        self._whole, self._rooms = np.empty((0, self._apart), dtype=np.int16), np.ones(self.n)
+        dpcd_dot_rows(&self.records.rows, self.n, &rows[0], &self._squares[0], True, &norms[0])
+        lengths = np.sqrt(np.asarray(norms) + self._one * self._one) * LONGER
+        lengths = np.maximum(lengths, SHORTEST)
+        factors = self._row_units / lengths
+        self._lengths, self._ones = lengths / self._row_units, np.rint(self._one * factors.base)
+        self._entries = np.empty(self.records.n_entries + 1, dtype=np.int16)
+        dpcd_whole_entries(&self.records.rows, self.n, &self._of_columns[0], &factors[0],
+                           &self._entries[0])
+        return 0
+
+    cdef bint _add_multiples(self, Py_ssize_t i, Py_ssize_t stop, double *sums) noexcept nogil:
+        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, k, q, n_rows
+        cdef double *r = <double *>calloc(DPCD_SLICE * 3 * K, sizeof(double))
+        cdef double *margins = r + DPCD_SLICE * K
+        cdef int32_t *products = <int32_t *>(margins + DPCD_SLICE * K)
+        while r != NULL and i < stop:
+            n_rows = min(<Py_ssize_t>DPCD_SLICE, stop - i)
+            for k in range(K):
+                dpcd_whole_row_dots(&self.records.rows, i, n_rows, &self._entries[0],
+                                    &self._limbs[2 * k, 0], apart, products + 2 * k * n_rows)
+            for k in range(2 * K if self.fit_intercept else 0):
+                for q in range(n_rows):
+                    products[k * n_rows + q] += <int32_t>self._ones[i + q] * self._limbs[k, self.p]
+            self._count_rows(i, n_rows, products, margins, r)
+            for k in range(K):
+                dpcd_whole_row_sums(&self.records.rows, i, n_rows, &self._entries[0],
+                                    r + k * n_rows, sums + k * apart)
+                for q in range(n_rows if self.fit_intercept else 0):
+                    sums[k * apart + self.p] += r[k * n_rows + q] * self._ones[i + q]
+            i += n_rows
+        free(r)
+        return r != NULL

@@ -10,7 +10,6 @@
 import numpy as np
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from ...losses._loss cimport Loss
 from ._kernels cimport (
@@ -25,6 +24,7 @@ from ._local_sums cimport LocalSums
 from ._records cimport (
     Records,
     dpcd_dot_rows,
+    dpcd_gather_at,
     dpcd_sum_rows,
 )
 from ._sums cimport Question
@@ -32,17 +32,6 @@ from ._sums cimport Question
 cdef inline double _bounded(double v) noexcept nogil:
     v = v if v < 1e140 else 1e140
     return v if v > -1e140 else -1e140
-
-
-cdef inline void _read(const double *values, bint in_order, const Py_ssize_t *rows,
-                       Py_ssize_t n_rows, double *out) noexcept nogil:
-    """out[i] = values[rows[i]]."""
-    cdef Py_ssize_t i
-    if in_order:
-        memcpy(out, values + rows[0], n_rows * sizeof(double))
-        return
-    for i in range(n_rows):
-        out[i] = values[rows[i]]
 
 
 cdef class GradientSums(LocalSums):
@@ -85,7 +74,7 @@ cdef class GradientSums(LocalSums):
                                  else self.n_coordinates)
 
     cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil:
-        cdef Py_ssize_t k, n_threads = 1, n_cells = self.n * self.n_coordinates
+        cdef Py_ssize_t k, n_threads = 1
         if question.coef == NULL or question.block != NULL:
             return False
         if question.directions == NULL and question.n_directions != 0:
@@ -101,9 +90,7 @@ cdef class GradientSums(LocalSums):
             self._totals[k] = 0.0
         # plain sums are added in order
         if question.rows == NULL and question.limit > 0:
-            if self.records.is_sparse:
-                n_cells = self.records.n_entries
-            n_threads = dpcd_paying_threads(self.records.n_threads, n_cells)
+            n_threads = dpcd_paying_threads(self.records.n_threads, self.records.n_entries)
         return self._add_in_threads(question, 0, self.n, n_threads, size)
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
@@ -160,11 +147,11 @@ cdef class GradientSums(LocalSums):
         tile.next_rows = dpcd_rows_ahead(tile_rows, self.records.n - rows[n_rows - 1] - 1)
         if not tile.is_sparse:
             KERNELS.load(&self.records.X, rows[0], chosen, n_rows, NULL, p, copy, &tile.dense)
-        _read(self.records.y, question.rows == NULL, rows, n_rows, target)
+        dpcd_gather_at(n_rows, rows, self.records.y, target)
         if self.records.weights == NULL:
             weights = NULL
         else:
-            _read(self.records.weights, question.rows == NULL, rows, n_rows, weights)
+            dpcd_gather_at(n_rows, rows, self.records.weights, weights)
         for i in range(n_rows):
             norms[i] = 0.0
         self._row_sums(&tile, &self._inverses[0], 1, norms)

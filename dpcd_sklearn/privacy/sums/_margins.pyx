@@ -62,7 +62,6 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
     cdef const double[:, ::1] v = np.ascontiguousarray(coef, dtype=np.float64)
     cdef double[:, ::1] sums = out
     cdef Products asked
-    cdef Py_ssize_t n_cells
     if v.shape[1] != records.p:
         raise ValueError(f"coef has {v.shape[1]} columns, X has {records.p}")
     if not out.size or not records.p:
@@ -75,9 +74,8 @@ def products(X, coef, bounds=None, *, Py_ssize_t n_threads=1):
         if not _by_column(records, &asked):
             raise MemoryError
         return out.T
-    n_cells = records.n_entries if by_row else records.n * records.p
     over_rows(_sparse_rows if by_row else _dense_rows, &asked, records.n, records.p,
-              dpcd_paying_threads(records.n_threads, n_cells))
+              dpcd_paying_threads(records.n_threads, records.n_entries))
     return out.T
 
 
@@ -124,7 +122,8 @@ cdef bint _by_column(Records records, const Products *asked) noexcept nogil:
     cdef Py_ssize_t k
     cdef double *lanes = <double *>calloc(records.n * DPCD_LANES, sizeof(double))
     for k in range(asked.n_outputs if lanes != NULL else 0):
-        dpcd_add_columns(&records.columns, records.p, NULL, asked.v + k * records.p, lanes)
+        dpcd_add_columns(&records.columns, records.p, NULL, asked.v + k * records.p, False,
+                         lanes)
         # and they are zeros again
         dpcd_join_lanes(records.n, NULL, lanes, asked.sums + k * records.n)
     free(lanes)

@@ -26,11 +26,9 @@ from ._sums cimport Question, Sums, question_of
 cdef extern from "_sparse.h":
     void DPCD_PREFETCH(const void *address) noexcept nogil
     double dpcd_bounded(double v) noexcept nogil
-    Py_ssize_t dpcd_integer(const void *array, Py_ssize_t at, int is_long) noexcept nogil
-    double dpcd_entry(const dpcd_sparse *m, Py_ssize_t at, double least, double most,
-                      int is_float) noexcept nogil
-    double dpcd_least(const dpcd_sparse *m, Py_ssize_t j) noexcept nogil
-    double dpcd_most(const dpcd_sparse *m, Py_ssize_t j) noexcept nogil
+    Py_ssize_t dpcd_line_start(const dpcd_sparse *m, Py_ssize_t line) noexcept nogil
+    Py_ssize_t dpcd_where(const dpcd_sparse *m, Py_ssize_t at) noexcept nogil
+    double dpcd_entry(const dpcd_sparse *m, Py_ssize_t at, Py_ssize_t j) noexcept nogil
 
 
 cdef enum:
@@ -270,10 +268,10 @@ cdef class PersonSums(Sums):
         cdef const double *x
         cdef const dpcd_sparse *m = &self._records.rows
         if self._records.is_sparse:
-            for at in range(dpcd_integer(m.indptr, self._order[i], m.is_long),
-                            dpcd_integer(m.indptr, self._order[i] + 1, m.is_long)):
-                j = dpcd_integer(m.indices, at, m.is_long)
-                v = w[j] * dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), m.is_float)
+            for at in range(dpcd_line_start(m, self._order[i]),
+                            dpcd_line_start(m, self._order[i] + 1)):
+                j = dpcd_where(m, at)
+                v = w[j] * dpcd_entry(m, at, j)
                 if j % 2:
                     odd += v
                 else:
@@ -295,11 +293,11 @@ cdef class PersonSums(Sums):
         if self._fit_intercept:
             sums[self._p] += r
         if self._records.is_sparse:
-            for at in range(dpcd_integer(m.indptr, self._order[i], m.is_long),
-                            dpcd_integer(m.indptr, self._order[i] + 1, m.is_long)):
-                j = dpcd_integer(m.indices, at, m.is_long)
+            for at in range(dpcd_line_start(m, self._order[i]),
+                            dpcd_line_start(m, self._order[i] + 1)):
+                j = dpcd_where(m, at)
                 (<char *>&self._marks[0])[j] = 1
-                sums[j] += r * dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), m.is_float)
+                sums[j] += r * dpcd_entry(m, at, j)
             return
         x = &self._tile[row, 0]
         for j in range(self._p):

@@ -7,7 +7,7 @@ import numpy as np
 from ._counts import count_cells, count_norms, count_outside
 from ._dense_sums import DenseSums
 from ._exact_moments import moments_of
-from ._geometry_sums import GeometrySums, WholeRows
+from ._geometry_sums import GeometrySums, SparseWholeRows, WholeRows
 from ._gradient_sums import GradientSums
 from ._records import Records
 from ._sparse_sums import SparseSums
@@ -47,10 +47,11 @@ class LocalPlace(Place):
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
         records = Records(*self._arrays, n_threads=self._n_threads)
-        if whole and not records.is_sparse:
+        if whole:
+            kind = SparseWholeRows if records.is_sparse else WholeRows
             smoothness = smoothness[: len(smoothness) // n_outputs]
-            return WholeRows(records, loss, smoothness, fit_intercept, n_outputs)
-        kind = SparseSums if records.is_sparse else DenseSums
+        else:
+            kind = SparseSums if records.is_sparse else DenseSums
         return kind(records, loss, smoothness, fit_intercept, n_outputs)
 
     def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):

@@ -21,9 +21,7 @@ cdef extern from "_sparse.h":
     void dpcd_add_column(const dpcd_sparse *m, Py_ssize_t j, double a,
                          double *margins) noexcept nogil
     void dpcd_add_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
-                          const double *step, double *lanes) noexcept nogil
-    void dpcd_add_squares(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
-                          const double *smoothness, double *lanes) noexcept nogil
+                          const double *v, int square, double *lanes) noexcept nogil
     void dpcd_join_lanes(Py_ssize_t n, const Py_ssize_t *where, double *lanes,
                          double *out) noexcept nogil
     void dpcd_dot_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,

@@ -51,7 +51,7 @@ cdef class Records:
             self.X.c_order, stride = 0, X.strides[1]
         else:
             raise ValueError("rows or columns of X must be contiguous")
-        self.X.is_float = X.dtype == np.float32
+        self.n_entries, self.X.is_float = self.n * self.p, X.dtype == np.float32
         self.X.stride = stride // item
         self.X.data = <const void *><size_t>X.ctypes.data
         self.X.n_columns = self.p

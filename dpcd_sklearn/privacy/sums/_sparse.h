@@ -1,11 +1,12 @@
 /* Kernels over the entries of sparse records: whole passes over columns, or over chosen rows.
  *
- * (a) One place knows the types of values and indices: every pass is compiled for each of them,
- *     and reads the matrix in place.
+ * (a) The matrix is read in place. Three functions know the types of values and indices; compilers
+ *     ask once a loop, and entries are waited for much longer than that takes.
  * (b) A contribution is the same number as in the dense kernels: what is not stored is zero, and a
  *     zero changes no sum. Sums over columns keep the dense kernels' eight lanes; sums over
  *     records are of integers, in any order.
  * (c) Sums of all columns read rows, a slice of records at a time; those of few read columns.
+ * (d) Whole numbers of 16 bits, of rows in units of their length, lie beside the entries.
  */
 #ifndef DPCD_SPARSE_H
 #define DPCD_SPARSE_H
@@ -31,47 +32,39 @@ typedef struct {
 
 /* ---- (a) entries --------------------------------------------------------------------------- */
 
-/* pass(..., is_float, is_long) with constants in the place of the matrix' types */
-#define DPCD_BY_TYPE(m, pass, ...)              \
-    do {                                        \
-        if ((m)->is_float && (m)->is_long)      \
-            pass(m, __VA_ARGS__, 1, 1);         \
-        else if ((m)->is_float)                 \
-            pass(m, __VA_ARGS__, 1, 0);         \
-        else if ((m)->is_long)                  \
-            pass(m, __VA_ARGS__, 0, 1);         \
-        else                                    \
-            pass(m, __VA_ARGS__, 0, 0);         \
-    } while (0)
-
 DPCD_INLINE ptrdiff_t dpcd_integer(const void *array, ptrdiff_t at, int is_long)
 {
     return is_long ? (ptrdiff_t)((const int64_t *)array)[at]
                    : (ptrdiff_t)((const int32_t *)array)[at];
 }
 
-static inline ptrdiff_t dpcd_line_start(const dpcd_sparse *m, ptrdiff_t line)
+DPCD_INLINE ptrdiff_t dpcd_line_start(const dpcd_sparse *m, ptrdiff_t line)
 {
     return dpcd_integer(m->indptr, line, m->is_long);
 }
 
-/* What the values of a column are clipped to: a sum of duplicates may have overflowed. */
-DPCD_INLINE double dpcd_least(const dpcd_sparse *m, ptrdiff_t j)
+/* The column of an entry of a row, or the row of one of a column. */
+DPCD_INLINE ptrdiff_t dpcd_where(const dpcd_sparse *m, ptrdiff_t at)
 {
-    return m->lo && m->lo[j] > -DBL_MAX ? m->lo[j] : -DBL_MAX;
+    return dpcd_integer(m->indices, at, m->is_long);
 }
 
-DPCD_INLINE double dpcd_most(const dpcd_sparse *m, ptrdiff_t j)
+/* An entry of column j, clipped to what is finite, too: a sum of duplicates may have overflowed. */
+DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, ptrdiff_t j)
 {
-    return m->hi && m->hi[j] < DBL_MAX ? m->hi[j] : DBL_MAX;
-}
-
-DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, double most,
-                              int is_float)
-{
-    double x = is_float ? (double)((const float *)m->data)[at] : ((const double *)m->data)[at];
+    double x = m->is_float ? (double)((const float *)m->data)[at] : ((const double *)m->data)[at];
+    double least = m->lo && m->lo[j] > -DBL_MAX ? m->lo[j] : -DBL_MAX;
+    double most = m->hi && m->hi[j] < DBL_MAX ? m->hi[j] : DBL_MAX;
     x = x < most ? x : most; /* sends NaN to most */
     return x > least ? x : least;
+}
+
+/* r times it, in clipped integer units, or plain when limit is zero. */
+DPCD_INLINE double dpcd_term(const dpcd_sparse *m, ptrdiff_t at, ptrdiff_t j, double r,
+                             double scale, double limit)
+{
+    double v = r * dpcd_entry(m, at, j);
+    return limit > 0 ? dpcd_units(v * scale, limit) : v;
 }
 
 /* ---- what a matrix is worth ---------------------------------------------------------------- */
@@ -97,8 +90,9 @@ DPCD_INLINE double dpcd_entry(const dpcd_sparse *m, ptrdiff_t at, double least, 
         falls = (ptrdiff_t)count;                                                                 \
     } while (0)
 
-DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
-                              ptrdiff_t n_stored, int is_long_pointer, int is_long)
+/* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
+static inline int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
+                             ptrdiff_t n_stored, int is_long_pointer)
 {
     ptrdiff_t line, at, start, end = 0, falls = 0;
     if (dpcd_integer(m->indptr, 0, is_long_pointer) != 0) return DPCD_BROKEN_POINTERS;
@@ -108,7 +102,7 @@ DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t
         if (end < start || end > n_stored) return DPCD_BROKEN_POINTERS;
     }
     if (end && size < 1) return DPCD_OUT_OF_RANGE;
-    if (is_long)
+    if (m->is_long)
         DPCD_SCAN(int64_t, uint64_t, INT64_MAX);
     else
         DPCD_SCAN(int32_t, uint32_t, INT32_MAX);
@@ -116,73 +110,39 @@ DPCD_INLINE int dpcd_check_of(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t
     for (line = 1; line < n_lines && falls; line++) {
         start = dpcd_integer(m->indptr, line, is_long_pointer);
         if (start && start < dpcd_integer(m->indptr, line + 1, is_long_pointer))
-            falls -= dpcd_integer(m->indices, start, is_long) <=
-                     dpcd_integer(m->indices, start - 1, is_long);
+            falls -= dpcd_where(m, start) <= dpcd_where(m, start - 1);
     }
     return falls ? DPCD_UNSORTED : DPCD_CANONICAL;
 }
 #undef DPCD_SCAN
 
-/* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
-static inline int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
-                             ptrdiff_t n_stored, int is_long_pointer)
-{
-    if (is_long_pointer && m->is_long) return dpcd_check_of(m, n_lines, size, n_stored, 1, 1);
-    if (is_long_pointer) return dpcd_check_of(m, n_lines, size, n_stored, 1, 0);
-    if (m->is_long) return dpcd_check_of(m, n_lines, size, n_stored, 0, 1);
-    return dpcd_check_of(m, n_lines, size, n_stored, 0, 0);
-}
-
 /* ---- (b) sums over columns: margins and norms of records ----------------------------------- */
 
-DPCD_INLINE void dpcd_add_column_of(const dpcd_sparse *m, ptrdiff_t j, double a,
-                                    double *restrict margins, int is_float, int is_long)
-{
-    double least = dpcd_least(m, j), most = dpcd_most(m, j);
-    ptrdiff_t at = dpcd_integer(m->indptr, j, is_long);
-    ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
-    for (; at < end; at++)
-        margins[dpcd_integer(m->indices, at, is_long)] +=
-            a * dpcd_entry(m, at, least, most, is_float);
-}
-
 /* margins[i] += a X[i, j]: of a single column there is nothing to join. */
-static inline void dpcd_add_column(const dpcd_sparse *m, ptrdiff_t j, double a, double *margins)
+static inline void dpcd_add_column(const dpcd_sparse *m, ptrdiff_t j, double a,
+                                   double *restrict margins)
 {
-    DPCD_BY_TYPE(m, dpcd_add_column_of, j, a, margins);
+    ptrdiff_t at = dpcd_line_start(m, j), end = dpcd_line_start(m, j + 1);
+    for (; at < end; at++) margins[dpcd_where(m, at)] += a * dpcd_entry(m, at, j);
 }
 
-DPCD_INLINE void dpcd_add_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
-                                     const ptrdiff_t *columns, const double *restrict v,
-                                     int square, double *restrict lanes, int is_float, int is_long)
+/* lanes[i][k mod 8] += v[k] X[i, j], j = columns[k] (NULL: all columns), or X[i, j]^2 / v[j] */
+static inline void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                    const ptrdiff_t *columns, const double *restrict v,
+                                    int square, double *restrict lanes)
 {
     ptrdiff_t k;
     for (k = 0; k < n_columns; k++) {
-        ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
-        ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
-        double a = square ? 1.0 / v[j] : v[k], least = dpcd_least(m, j), most = dpcd_most(m, j);
+        ptrdiff_t j = columns ? columns[k] : k;
+        ptrdiff_t at = dpcd_line_start(m, j), end = dpcd_line_start(m, j + 1);
+        double a = square ? 1.0 / v[j] : v[k];
         double *restrict lane = lanes + k % DPCD_LANES;
         if (a == 0.0) continue;
         for (; at < end; at++) {
-            double x = dpcd_entry(m, at, least, most, is_float);
-            lane[dpcd_integer(m->indices, at, is_long) * DPCD_LANES] += a * (square ? x * x : x);
+            double x = dpcd_entry(m, at, j);
+            lane[dpcd_where(m, at) * DPCD_LANES] += a * (square ? x * x : x);
         }
     }
-}
-
-/* lanes[i][k mod 8] += step[k] X[i, columns[k]]; NULL: all columns */
-static inline void dpcd_add_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
-                                    const ptrdiff_t *columns, const double *step, double *lanes)
-{
-    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, step, 0, lanes);
-}
-
-/* lanes[i][k mod 8] += X[i, j]^2 / smoothness[j], j = columns[k]; NULL: all columns */
-static inline void dpcd_add_squares(const dpcd_sparse *m, ptrdiff_t n_columns,
-                                    const ptrdiff_t *columns, const double *smoothness,
-                                    double *lanes)
-{
-    DPCD_BY_TYPE(m, dpcd_add_columns_of, n_columns, columns, smoothness, 1, lanes);
 }
 
 /* out[i] += the joined lanes of record i, which become zero; i = where[k] for k < n (NULL: k). */
@@ -197,156 +157,144 @@ static inline void dpcd_join_lanes(ptrdiff_t n, const ptrdiff_t *where, double *
     }
 }
 
-DPCD_INLINE void dpcd_dot_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                  const double *restrict v, int square, double *restrict out,
-                                  int is_float, int is_long)
+/* out[k] += sum_j v[j] f(X[rows[k], j]), f the identity or the square; X by row. */
+static inline void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
+                                 const double *restrict v, int square, double *restrict out)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
-        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
-        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
+        ptrdiff_t at = dpcd_line_start(m, rows[k]), end = dpcd_line_start(m, rows[k] + 1);
         double lanes[DPCD_LANES] = {0};
         for (; at < end; at++) {
-            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
-            double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+            ptrdiff_t j = dpcd_where(m, at);
+            double x = dpcd_entry(m, at, j);
             lanes[j % DPCD_LANES] += v[j] * (square ? x * x : x);
         }
         out[k] += dpcd_join(lanes);
     }
 }
 
-/* out[k] += sum_j v[j] f(X[rows[k], j]), f the identity or the square; X by row. */
-static inline void dpcd_dot_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                 const double *v, int square, double *out)
+/* out[i, j] = X[i0 + i, j], zeros included. */
+static inline void dpcd_spread_rows(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
+                                    double *restrict out)
 {
-    if (square)
-        DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 1, out);
-    else
-        DPCD_BY_TYPE(m, dpcd_dot_rows_of, n, rows, v, 0, out);
-}
-
-DPCD_INLINE void dpcd_spread_rows_of(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
-                                     double *restrict out, int is_float, int is_long)
-{
-    ptrdiff_t i, at, j;
+    ptrdiff_t i, at;
     for (at = 0; at < n * p; at++) out[at] = 0.0;
     for (i = 0; i < n; i++)
-        for (at = dpcd_integer(m->indptr, i0 + i, is_long);
-             at < dpcd_integer(m->indptr, i0 + i + 1, is_long); at++) {
-            j = dpcd_integer(m->indices, at, is_long);
-            out[i * p + j] = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
+        for (at = dpcd_line_start(m, i0 + i); at < dpcd_line_start(m, i0 + i + 1); at++)
+            out[i * p + dpcd_where(m, at)] = dpcd_entry(m, at, dpcd_where(m, at));
+}
+
+/* ---- (d) rows of whole numbers ------------------------------------------------------------- */
+
+/* whole[at] = rint(X[i, j] scale[j] factors[i]), entry `at` of the first n rows; see scaled_rows. */
+static inline void dpcd_whole_entries(const dpcd_sparse *m, ptrdiff_t n,
+                                      const double *restrict scale,
+                                      const double *restrict factors, int16_t *restrict whole)
+{
+    ptrdiff_t i, at = 0;
+    for (i = 0; i < n; i++)
+        for (; at < dpcd_line_start(m, i + 1); at++) {
+            ptrdiff_t j = dpcd_where(m, at);
+            double v = dpcd_entry(m, at, j) * scale[j];
+            v = factors[i] == 0.0 ? 0.0 : v * factors[i]; /* whatever an infinite row holds */
+            whole[at] = (int16_t)((v + DPCD_MAGIC) - DPCD_MAGIC);
         }
 }
 
-/* out[i, j] = X[i0 + i, j], zeros included. */
-static inline void dpcd_spread_rows(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n, ptrdiff_t p,
-                                    double *out)
+/* out[s, i] = sum_j v[s, j] whole[i, j], s = 0 and 1, rows from i0 on; exact, as whole_dot. */
+static inline void dpcd_whole_row_dots(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n,
+                                       const int16_t *restrict whole, const int16_t *restrict v,
+                                       ptrdiff_t apart, int32_t *restrict out)
 {
-    DPCD_BY_TYPE(m, dpcd_spread_rows_of, i0, n, p, out);
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) {
+        ptrdiff_t at = dpcd_line_start(m, i0 + i), end = dpcd_line_start(m, i0 + i + 1);
+        int32_t first = 0, second = 0;
+        for (; at < end; at++) {
+            ptrdiff_t j = dpcd_where(m, at);
+            first += whole[at] * v[j];
+            second += whole[at] * v[apart + j];
+        }
+        out[i] = first;
+        out[n + i] = second;
+    }
+}
+
+/* sums[j] += sum_i r[i] whole[i, j], whole numbers r; exact, as whole_sums. */
+static inline void dpcd_whole_row_sums(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_t n,
+                                       const int16_t *restrict whole, const double *restrict r,
+                                       double *restrict sums)
+{
+    ptrdiff_t i;
+    for (i = 0; i < n; i++) {
+        ptrdiff_t at = dpcd_line_start(m, i0 + i), end = dpcd_line_start(m, i0 + i + 1);
+        int32_t times = (int32_t)r[i];
+        for (; at < end; at++) sums[dpcd_where(m, at)] += times * whole[at];
+    }
 }
 
 /* ---- (b) sums over records ----------------------------------------------------------------- */
 
-#define DPCD_SPARSE_TERM(at)                                                    \
-    (exact ? r[dpcd_integer(m->indices, at, is_long)] *                         \
-                 dpcd_entry(m, at, least, most, is_float)                       \
-           : dpcd_units(r[dpcd_integer(m->indices, at, is_long)] *              \
-                            dpcd_entry(m, at, least, most, is_float) * scale,   \
-                        limit))
-
-DPCD_INLINE void dpcd_sum_columns_of(const dpcd_sparse *m, ptrdiff_t n_columns,
-                                     const ptrdiff_t *columns, const double *restrict r,
-                                     const double *restrict roots, double clip, double limit,
-                                     int exact, double *restrict plain,
-                                     int64_t *restrict integers, int is_float, int is_long)
-{
-    ptrdiff_t k;
-    for (k = 0; k < n_columns; k++) {
-        ptrdiff_t j = columns ? columns[k] : k, at = dpcd_integer(m->indptr, j, is_long);
-        ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long);
-        double least = dpcd_least(m, j), most = dpcd_most(m, j), s = 0.0, t = 0.0;
-        double scale = exact ? 1.0 : limit / (clip * roots[j]);
-        for (; at + 4 <= end; at += 4) { /* two chains of additions */
-            s += DPCD_SPARSE_TERM(at) + DPCD_SPARSE_TERM(at + 1);
-            t += DPCD_SPARSE_TERM(at + 2) + DPCD_SPARSE_TERM(at + 3);
-        }
-        for (; at < end; at++) s += DPCD_SPARSE_TERM(at);
-        if (exact)
-            plain[k] = s + t;
-        else
-            integers[k] = (int64_t)(s + t);
-    }
-}
-#undef DPCD_SPARSE_TERM
-
 /* integers[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in units of clip * roots over limit, of
  * at most limit each; or the plain sums, when limit is zero. */
-static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns, const ptrdiff_t *columns,
-                             const double *r, const double *roots, double clip, double limit,
-                             double *plain, int64_t *integers)
+static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
+                                    const ptrdiff_t *columns, const double *restrict r,
+                                    const double *restrict roots, double clip, double limit,
+                                    double *restrict plain, int64_t *restrict integers)
 {
-    if (limit == 0)
-        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 1, plain,
-                     integers);
-    else
-        DPCD_BY_TYPE(m, dpcd_sum_columns_of, n_columns, columns, r, roots, clip, limit, 0, plain,
-                     integers);
-}
-
-DPCD_INLINE void dpcd_sum_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                  const double *restrict r, const double *restrict scale,
-                                  double limit, double *restrict sums, int is_float, int is_long)
-{
-    ptrdiff_t k;
-    for (k = 0; k < n; k++) {
-        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
-        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
-        for (; at < end; at++) {
-            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
-            double v = r[k] * dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
-            sums[j] += limit > 0 ? dpcd_units(v * scale[j], limit) : v;
-        }
+    ptrdiff_t k, q;
+    for (k = 0; k < n_columns; k++) {
+        ptrdiff_t j = columns ? columns[k] : k;
+        ptrdiff_t at = dpcd_line_start(m, j), end = dpcd_line_start(m, j + 1);
+        double s[4] = {0}, scale = limit / (clip * roots[j]);
+        for (; at + 4 <= end; at += 4) /* chains of additions */
+            for (q = 0; q < 4; q++)
+                s[q] += dpcd_term(m, at + q, j, r[dpcd_where(m, at + q)], scale, limit);
+        for (; at < end; at++) s[0] += dpcd_term(m, at, j, r[dpcd_where(m, at)], scale, limit);
+        if (limit > 0)
+            integers[k] = (int64_t)((s[0] + s[1]) + (s[2] + s[3]));
+        else
+            plain[k] = (s[0] + s[1]) + (s[2] + s[3]);
     }
 }
 
 /* sums[j] += sum_k r[k] X[rows[k], j]: in clipped integer units, or plain when limit is zero. */
 static inline void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                 const double *r, const double *scale, double limit, double *sums)
-{
-    DPCD_BY_TYPE(m, dpcd_sum_rows_of, n, rows, r, scale, limit, sums);
-}
-
-/* ---- (b) what a step changes --------------------------------------------------------------- */
-
-DPCD_INLINE void dpcd_change_rows_of(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                                     const double *restrict now, const double *restrict scale,
-                                     double limit, double *restrict r, int64_t *restrict sums,
-                                     int is_float, int is_long)
+                                 const double *restrict r, const double *restrict scale,
+                                 double limit, double *restrict sums)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
-        ptrdiff_t at = dpcd_integer(m->indptr, rows[k], is_long);
-        ptrdiff_t end = dpcd_integer(m->indptr, rows[k] + 1, is_long);
-        double before = r[rows[k]], after = now[k];
-        r[rows[k]] = after;
+        ptrdiff_t at = dpcd_line_start(m, rows[k]), end = dpcd_line_start(m, rows[k] + 1);
         for (; at < end; at++) {
-            ptrdiff_t j = dpcd_integer(m->indices, at, is_long);
-            ptrdiff_t ahead = at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at;
-            DPCD_PREFETCH(sums + dpcd_integer(m->indices, ahead, is_long));
-            DPCD_PREFETCH(scale + dpcd_integer(m->indices, ahead, is_long));
-            double x = dpcd_entry(m, at, dpcd_least(m, j), dpcd_most(m, j), is_float);
-            sums[j] += (int64_t)(dpcd_units(after * x * scale[j], limit) -
-                                 dpcd_units(before * x * scale[j], limit));
+            ptrdiff_t j = dpcd_where(m, at);
+            sums[j] += dpcd_term(m, at, j, r[k], scale[j], limit);
         }
     }
 }
 
+/* ---- (b) what a step changes --------------------------------------------------------------- */
+
 /* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
 static inline void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
-                             const double *now, const double *scale, double limit, double *r,
-                             int64_t *sums)
+                                    const double *restrict now, const double *restrict scale,
+                                    double limit, double *restrict r, int64_t *restrict sums)
 {
-    DPCD_BY_TYPE(m, dpcd_change_rows_of, n, rows, now, scale, limit, r, sums);
+    ptrdiff_t k;
+    for (k = 0; k < n; k++) {
+        ptrdiff_t at = dpcd_line_start(m, rows[k]), end = dpcd_line_start(m, rows[k] + 1);
+        double before = r[rows[k]], after = now[k];
+        r[rows[k]] = after;
+        for (; at < end; at++) {
+            ptrdiff_t j = dpcd_where(m, at);
+            ptrdiff_t ahead = dpcd_where(m, at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at);
+            DPCD_PREFETCH(sums + ahead);
+            DPCD_PREFETCH(scale + ahead);
+            sums[j] += (int64_t)(dpcd_term(m, at, j, after, scale[j], limit) -
+                                 dpcd_term(m, at, j, before, scale[j], limit));
+        }
+    }
 }
 
 /* ---- records in some columns --------------------------------------------------------------- */
@@ -361,32 +309,21 @@ static inline ptrdiff_t dpcd_count(const dpcd_sparse *m, ptrdiff_t n, const ptrd
     return count;
 }
 
-DPCD_INLINE void dpcd_touch_of(const dpcd_sparse *m, ptrdiff_t j, char *restrict marks,
-                               ptrdiff_t *restrict touched, ptrdiff_t *n, int is_float, int is_long)
-{
-    ptrdiff_t at = dpcd_integer(m->indptr, j, is_long);
-    ptrdiff_t end = dpcd_integer(m->indptr, j + 1, is_long), count = *n;
-    (void)is_float;
-    for (; at < end; at++) {
-        ptrdiff_t i = dpcd_integer(m->indices, at, is_long);
-        touched[count] = i; /* counts unless it is there already */
-        count += !marks || !marks[i];
-        if (marks) marks[i] = 1;
-    }
-    *n = count;
-}
-
 /* The records with an entry in these columns, each once; returns how many. marks: a zero for every
  * record, and zeros again afterwards; touched: room for one more than all records. */
 static inline ptrdiff_t dpcd_touch(const dpcd_sparse *m, ptrdiff_t n_columns,
-                                   const ptrdiff_t *columns, char *marks, ptrdiff_t *touched)
+                                   const ptrdiff_t *columns, char *restrict marks,
+                                   ptrdiff_t *restrict touched)
 {
     ptrdiff_t k, n = 0;
-    if (n_columns == 1) { /* once anyway */
-        DPCD_BY_TYPE(m, dpcd_touch_of, columns[0], NULL, touched, &n);
-        return n;
+    for (k = 0; k < n_columns; k++) {
+        ptrdiff_t at = dpcd_line_start(m, columns[k]), end = dpcd_line_start(m, columns[k] + 1);
+        for (; at < end; at++) {
+            touched[n] = dpcd_where(m, at); /* counts unless it is there already */
+            n += !marks[touched[n]];
+            marks[dpcd_where(m, at)] = 1;
+        }
     }
-    for (k = 0; k < n_columns; k++) DPCD_BY_TYPE(m, dpcd_touch_of, columns[k], marks, touched, &n);
     for (k = 0; k < n; k++) marks[touched[k]] = 0;
     return n;
 }

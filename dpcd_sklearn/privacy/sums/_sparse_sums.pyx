@@ -24,7 +24,6 @@ from ._records cimport (
     Records,
     dpcd_add_column,
     dpcd_add_columns,
-    dpcd_add_squares,
     dpcd_change_rows,
     dpcd_count,
     dpcd_dot_rows,
@@ -206,8 +205,8 @@ cdef class SparseSums(MovingSums):
             smoothness = &self._smoothness[0] + k * self.n_coordinates
             for q in range(m):
                 norms[q if where == NULL else where[q]] = 0.0
-            dpcd_add_squares(&self.records.columns, self._widths[k], self._part(question, k),
-                             smoothness, &self._lanes[0])
+            dpcd_add_columns(&self.records.columns, self._widths[k], self._part(question, k),
+                             smoothness, True, &self._lanes[0])
             dpcd_join_lanes(m, where, &self._lanes[0], norms)
             for i in range(self.n if self._has_ones(k) else 0):
                 norms[i] += 1 / smoothness[self.p]
@@ -269,7 +268,8 @@ cdef class SparseSums(MovingSums):
             if n_columns == 1:
                 dpcd_add_column(&self.records.columns, columns[0], step[0], margins)
             elif n_columns:
-                dpcd_add_columns(&self.records.columns, n_columns, columns, step, &self._lanes[0])
+                dpcd_add_columns(&self.records.columns, n_columns, columns, step, False,
+                                 &self._lanes[0])
                 dpcd_join_lanes(self.n if n_touched == ALL else n_touched,
                                 NULL if n_touched == ALL else &self._touched[0], &self._lanes[0],
                                 margins)

@@ -55,7 +55,7 @@ cdef class Place:
             Margins of a record. A coordinate is one of one output.
         whole : bool, default=False
             Whether all questions are of all coordinates, clipped by their norm, with the same M_j
-            in all outputs. Dense records may then be read as rows of 16 bits.
+            in all outputs. Records may then be read as rows of 16 bits.
 
         Returns
         -------
