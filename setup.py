@@ -89,9 +89,11 @@ def translate(modules):
 
 
 def optimisation(source, msvc):
-    """How much work the compiler puts into a file."""
+    """How much work the compiler puts into a file; little into one with checks, for tests alone."""
     if msvc:
         return []
+    if SAFE:
+        return ["-O1"]
     hot = any(f"/{PACKAGE}/{part}" in f"/{source}" for part in HOT)
     return ["-O3" if hot else "-O2"]
 

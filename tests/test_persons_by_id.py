@@ -495,11 +495,10 @@ def replayed(name, seed, arbitrary=False):
     return found
 
 
-@table("arbitrary", [False, True])
+@table(("arbitrary", "seed"), [(False, 0), (True, 1)])  # the second one is weighted
 @table("name", FITS)
-def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, arbitrary):
-    for seed in range(2):  # the second one is weighted
-        replayed(name, seed, arbitrary)
+def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, arbitrary, seed):
+    replayed(name, seed, arbitrary)
 
 
 def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity():

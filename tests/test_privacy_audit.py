@@ -1,7 +1,8 @@
-"""A statistical audit of the three estimators, and a test that mutants fail it.
+"""A statistical audit of greedy fits, and a test that mutants fail it.
 
-Many small fits on two worst-case neighbours; a threshold on one released statistic guesses which
-data set it was. Clopper-Pearson bounds on the two error rates give a lower bound on the loss, which
+Other solvers are audited release by release in test_audit_mutants.py. Many small fits on two
+worst-case neighbours; a threshold on one released statistic guesses which data set it was.
+Clopper-Pearson bounds on the two error rates give a lower bound on the loss, which
 must stay below the claim (``privacy_spent_``, ``privacy_event_``), and for a mutant with half the
 noise must exceed it. Each bound fails with a probability of `ALPHA`: a false alarm of one audit is
 rarer than 2 ALPHA = 2e-4, and than 1e-7 where the whole loss shows, since both bounds have to be
@@ -19,19 +20,16 @@ import sklearn
 from flat import flat
 from scipy import stats
 
-from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
+from dpcd_sklearn import DPLogisticGCD
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
     GaussianEvent,
     SelectionEvent,
     epsilon_of,
-    gdp_mu,
 )
-from dpcd_sklearn.solvers import CD, SkGD
 
 ALPHA = 1e-4
 N_PILOT, N_RUNS = 30, 250
-FAR = 1e9  # a target whose record reaches every clip at every iterate
 
 
 # ---- bounds ------------------------------------------------------------------------------------
@@ -105,59 +103,6 @@ def mutate(monkeypatch, model, mutants):
     monkeypatch.setattr(type(model), "_plan", plan)
 
 
-# ---- Gaussian releases: DP-CD and DP-SkGD --------------------------------------------------------
-
-
-def weights_and_intercept(model):
-    """Every release pushes this sum the same way, so it is as telling as all of them together."""
-    return float(np.sum(model.coef_) + np.sum(model.intercept_))
-
-
-def gaussian_cases():
-    """Models with explicit recipes; all of their budget shows in the statistic."""
-    steps = {"epsilon": 6.0, "delta": 0.01, "clip": 1.0}
-    plain = {"step_size": 1.0, "averaging": "last"}
-    steps |= {"alpha": 0.0, "feature_scale": 1.0, "target_bounds": (-FAR, FAR)}
-    alone, added = {"fit_intercept": False}, {"neighboring": "add_remove", "n_public": 3}
-    cd, skgd = CD(**plain), SkGD(momentum=0, **plain)
-    by_one = SkGD("block", block_size=1, momentum=0, **plain)
-    bounds = {"feature_bounds": (-2, 1), "target_bounds": (-1, 3), "feature_scale": None}
-    bounds |= {"clip": 0.1, "solver": CD("importance", **plain)}
-    for name, model in {
-        "lasso replace_one": DPLassoCD(solver=cd, max_iter=3, **steps),
-        "lasso add_remove alone": DPLassoCD(solver=cd, max_iter=3, **steps | added | alone),
-        "ridge replace_one alone": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | alone),
-        "ridge add_remove": DPRidgeSkGD(solver=skgd, max_iter=3, **steps | added),
-        "ridge with blocks of one": DPRidgeSkGD(solver=by_one, max_iter=2, **steps),
-        "lasso with bounds": DPLassoCD(max_iter=2, **steps | bounds | alone),
-    }.items():
-        yield pytest.param(model, id=name)
-
-
-def gaussian_neighbours(model):
-    """One record pulls with all its weight, or the other way, or is not there; no other pulls."""
-    X, weights = np.array([[1.0], [1.0], [1.0]]), np.array([1.0, 0.0, 0.0])
-    one = X, np.array([FAR, 0.0, 0.0]), weights
-    if model.neighboring == "add_remove":
-        # weights may not all be zero: two records of a negligible one
-        return one, (X[1:], np.zeros(2), np.full(2, 1e-300))
-    return one, (X, np.array([-FAR, 0.0, 0.0]), weights)
-
-
-@pytest.mark.parametrize("model", list(gaussian_cases()))
-def test_gaussian_fits_lose_what_they_claim_and_more_at_half_the_noise(model, monkeypatch):
-    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model))
-    spent = model.privacy_spent_
-    assert (spent.epsilon, spent.delta) == (6.0, 0.01)
-    claim = gdp_mu(*spent)
-    assert rates.mu <= claim
-    assert rates.epsilon(spent.delta) <= spent.epsilon
-    assert rates.mu > claim / 3  # the test is worth its name: nearly all of the loss is seen
-    mutate(monkeypatch, model, GaussianEvent)
-    rates = audit(model, weights_and_intercept, *gaussian_neighbours(model))
-    assert rates.mu > gdp_mu(*model.privacy_spent_)
-
-
 # ---- greedy choices: DP-GCD ----------------------------------------------------------------------
 
 
@@ -210,6 +155,11 @@ def test_a_greedy_choice_loses_what_it_claims_and_more_at_twice_the_range(monkey
     mutate(monkeypatch, CHOOSING, SelectionEvent)
     rates = audit(CHOOSING, chosen_first, *greedy_neighbours(2, intercept=False))
     assert rates.eta > claim
+
+
+def weights_and_intercept(model):
+    """Every release pushes this sum the same way, so it is as telling as all of them together."""
+    return float(np.sum(model.coef_) + np.sum(model.intercept_))
 
 
 def greedy_values():

@@ -1,6 +1,6 @@
 """Mechanisms with a known flaw, each caught by a check that the real one passes.
 
-Half the noise is in test_privacy_audit.py and test_audit_releases.py; rules of admission that
+Half the noise is in test_audit_mutants.py and test_audit_releases.py; rules of admission that
 overspend are in test_accountant_filter.py.
 """
 
