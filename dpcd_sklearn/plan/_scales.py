@@ -249,8 +249,8 @@ def _wider_if_many_are_far(plan, receipt, place, key, center, half_width):
     least, most = _LEAST_SIGNAL, _FARTHER
     if are_many(*farther, _MOST_FARTHER):
         least, most = _LEAST_OF_FARTHER, math.inf
-    least *= 1.0 if plan.has_inference else _NOISE_OF_OTHERS
-    room = max(min(signal_at_most(plan.request) / least, most), 1.0)
+    noise = 1.0 if plan.has_inference else _NOISE_OF_OTHERS
+    room = max(min(signal_at_most(plan.request) / least, most) / noise, 1.0)
     low, high = within(room)
     narrowed, width = (lo < low) | (high < hi), high / 2 - low / 2
     columns = np.flatnonzero(narrowed & (room < 4))  # wider bounds cut hardly anybody
