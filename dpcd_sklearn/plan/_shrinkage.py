@@ -31,9 +31,9 @@ _NOISE_OF_MARGINS, _NOISE_OF_ROWS = 1.0, 0.75
 _SIGNAL_OF_NUMBERS, _MEANS = 10.0, 6.0
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
 ENTRIES = 100
-# Noise alone carries coefficients less far where the signal is loud, since a loss that they leave
-# draws them back: between a half and one and a half times this signal (a) is left more and more to
-# the derivatives in the length of margins, where they are released.
+# Where dense columns have a loud signal the loss itself draws back what noise carries away: (a) is
+# left to the derivatives in the length of margins, if they are released, more and more from a half
+# to one and a half times this signal.
 _LOUD = 200.0
 # Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
@@ -75,7 +75,7 @@ def shrinkage(request, length=math.inf):
     least = _SIGNAL_OF_OTHERS if math.isinf(length) else _SIGNAL
     noise = _NOISE_OF_ROWS if _has_bounded_rows(request) else _NOISE_OF_MARGINS
     told = 1 - (noise / max(length, 1e-9)) ** 2
-    if request.length_share:
+    if request.length_share and not _has_bounded_rows(request):
         told = max(told, min(signal / _LOUD - 0.5, 1.0))
     return max(max(told, 0.0) * min(signal / least, 1.0), _LEAST)
 
