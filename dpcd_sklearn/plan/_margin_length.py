@@ -18,6 +18,7 @@ from sklearn.isotonic import isotonic_regression
 from ..loops._oracle_iterate import partials
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
+from ._penalty import slopes_in_length
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale, moved_by, size_of_margins
 
@@ -96,15 +97,8 @@ def with_length(plan, receipt, records, key, solution, known):
     stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
     oracle = RecordOracle(receipt, units, place, **stated)
     points = np.array([(length * unit, base.flat[-1]) for length in _LENGTHS])
-    of_penalty = _slopes_of_penalty(plan, np.ravel(solution.coef)) / plan.penalty_share
+    of_penalty = slopes_in_length(request, np.ravel(solution.coef), _LENGTHS)
     return moved_by(root(partials(oracle, points, 0) + of_penalty / unit), solution, base)
-
-
-def _slopes_of_penalty(plan, coef):
-    """Derivatives of the penalty in the length of coefficients, at each of `_LENGTHS`."""
-    value, coef = plan.problem.penalty.value, coef[: plan.request.n_penalized]
-    slopes = [(value(1.01 * f * coef) - value(0.99 * f * coef)) / (0.02 * f) for f in _LENGTHS]
-    return np.nan_to_num(slopes)  # NaN is that of a coefficient beyond a wall by a rounding
 
 
 def root(slopes):

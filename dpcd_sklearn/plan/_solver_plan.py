@@ -14,7 +14,7 @@ import numpy as np
 from ..exceptions import UnknownScaleWarning
 from ..loops._problem import Problem
 from ..losses import LOSSES
-from ..penalties import PENALTIES, SEPARABLE, ElasticNet
+from ..penalties import SEPARABLE
 from ..privacy.accounting._calibration import joint_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
@@ -23,6 +23,7 @@ from ._geometry import moment_geometry, public_geometry
 from ._inference import MOMENTS
 from ._label_prior import COUNTS
 from ._margin_length import LENGTH
+from ._penalty import penalty_share, stated_penalty
 from ._records_outside import FAR, FARTHER, OUTSIDE
 from ._scales import SCALES
 from ._settled_intercept import SETTLING
@@ -30,8 +31,6 @@ from ._smoothness import SMOOTHNESS
 from ._target import TARGET
 from ._target_mean import MEAN_AT_END, TARGET_MEAN
 
-# Spread of a target in half widths of its bounds, between .1 of loose and .33 of true ones.
-_SPREAD = 0.2
 _FARTHEST = 1e100  # of a start: scores and margins of what is farther would overflow
 # Found columns are no narrower than such a share of the widest: greedy scores and radii are bounded
 # in units of sqrt(M_j), and what would break the bound as it was found may keep it a little wider.
@@ -214,7 +213,7 @@ class SolverPlan(metaclass=ABCMeta):
         request, n_updates = self.request, self.n_updates
         one_pass = max(1, math.ceil(min(self.updates(1.0), 2.0**60)))  # or never
         return Problem(
-            penalty=self._penalty(),
+            penalty=stated_penalty(request, penalty_share(self)),
             smoothness=self.geometry.smoothness,
             n_penalized=request.n_penalized,
             n_updates=n_updates,
@@ -225,35 +224,6 @@ class SolverPlan(metaclass=ABCMeta):
             **{name: self._chosen(name) for name in ("step_size", "momentum", "averaging")},
             **self.extra,
         )
-
-    def _penalty(self):
-        word, request = self.request.penalty, self.request
-        if word is None:
-            return ElasticNet()
-        strength = self.penalty_share * request.strength / request.loss.unit
-        return PENALTIES[word].of(word, strength, request, request.target_half_width)
-
-    @cached_property
-    def penalty_share(self):
-        """How much of a penalty counts, since clips leave less of the derivatives beside it.
-
-        A guess by public numbers, for a penalty so strong that little is explained, where it
-        matters most. Residuals of numbers are normal then, of `_SPREAD` in half widths of the
-        target's bounds, and of a clip κ erf(κ / (√2 spread)) is left. Those of two classes are one
-        half: 2 κ are left, and margins keep about half of their length later, if it is released.
-        Softmax fits were measured to need nothing.
-        """
-        request = self.request
-        if not request.private or request.clip != "auto":
-            return 1.0
-        if request.n_classes > 2 or request.has_log_link:
-            return 1.0
-        clip = self.recipe["residual_clip"]
-        if request.n_classes:
-            return min(clip if request.length_share else 2 * clip, 1.0)
-        unit, steepest = math.sqrt(2) * _SPREAD, request.loss.steepest
-        clip = min(self.rows_within * clip, steepest)
-        return math.erf(clip / unit) / math.erf(steepest / unit)
 
     def _constraint(self):
         """The set of coefficients of the scaled target."""
