@@ -25,12 +25,8 @@ def penalty_share(plan):
     A guess by public numbers, for a penalty so strong that little is explained, where it matters
     most. Residuals of numbers are normal then, of `_SPREAD` in half widths of the target's bounds,
     and of a clip κ erf(κ / (√2 spread)) is left. Those of two classes are one half: 2 κ are left,
-    and margins keep about half of their length later, if it is released. Softmax fits were measured
-    to need nothing.
-
-    Parameters
-    ----------
-    plan : SolverPlan
+    and margins keep about half of their length later, if it is released. Softmax fits and log links
+    were measured to need nothing.
     """
     request = plan.request
     if not request.private or request.clip != "auto":

@@ -136,8 +136,8 @@ class State:
                 value.update(self._items[number])
 
 
-# The container itself, or how often a cache did not know a key.
 def _items(container):
+    """The container itself, or how often a cache did not know a key."""
     return container.cache_info().misses if hasattr(container, "cache_info") else container
 
 
