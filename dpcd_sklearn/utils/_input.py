@@ -216,9 +216,8 @@ def without_duplicates(X):
     if X.format in ("csr", "csc") and _is_canonical(X):
         return X
     shape = X.shape[::-1] if X.format == "csc" else X.shape
-    n_lines = shape[0]
     if X.format in ("csr", "csc"):
-        line = np.repeat(np.arange(n_lines), np.diff(X.indptr))
+        line = np.repeat(np.arange(shape[0]), np.diff(X.indptr))
         place, data = X.indices[: len(line)], X.data[: len(line)]
     else:
         entries = X.tocoo()  # which adds nothing
@@ -228,19 +227,18 @@ def without_duplicates(X):
         raise ValueError("Complex data not supported: X must hold real numbers")
     data = read_input(data.astype, np.float64, name="X")
     order = np.argsort(line, kind="stable")
-    starts = np.searchsorted(line, np.arange(n_lines + 1), sorter=order)
+    starts = np.searchsorted(line, np.arange(shape[0] + 1), sorter=order)
     # two transpositions count entries line by line, so they are stable, and faster than a sort
     order = sparse.csr_array((order, place[order], starts), shape=shape).tocsc().tocsr().data
     line, place, data = line[order], place[order], data[order]
-    first = np.ones(len(line), dtype=bool)
-    first[1:] = (line[1:] != line[:-1]) | (place[1:] != place[:-1])
+    first = (np.diff(line, prepend=-1) != 0) | (np.diff(place, prepend=-1) != 0)
     cell = np.cumsum(first) - 1
     sums = np.bincount(cell, data)  # one after the other
     finite = np.bincount(cell, ~np.isfinite(data)) == 0
     largest = np.finfo(dtype).max
     with np.errstate(all="ignore"):
         sums = np.where(finite, np.clip(sums, -largest, largest), sums).astype(dtype)
-    starts = np.searchsorted(line[first], np.arange(n_lines + 1))
+    starts = np.searchsorted(line[first], np.arange(shape[0] + 1))
     kind = "csc" if X.format == "csc" else "csr"
     kind += "_array" if isinstance(X, sparse.sparray) else "_matrix"
     return getattr(sparse, kind)((sums, place[first], starts), shape=X.shape)

@@ -5,8 +5,6 @@ import re
 import textwrap
 from html import escape
 
-_MOST_CELLS = 6  # of an array that is written out
-
 
 class ReadableRepr:
     """Objects that look like the call that makes them, and in notebooks like their text."""
@@ -40,9 +38,9 @@ def html_table(rows):
 
 
 def _short(value):
-    """A value as it is written, or how long it is."""
+    """A value as it is written, or its length where that is above six."""
     size = getattr(value, "size", None) or (len(value) if isinstance(value, (list, tuple)) else 0)
-    return repr(value) if size <= _MOST_CELLS else f"<{type(value).__name__} of {size}>"
+    return repr(value) if size <= 6 else f"<{type(value).__name__} of {size}>"
 
 
 # ---- Docstrings ----------------------------------------------------------------------------------
