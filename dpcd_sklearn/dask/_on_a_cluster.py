@@ -11,6 +11,7 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .. import linear_model as local
 from ..linear_model._records import refuse_nobody
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
@@ -236,3 +237,31 @@ def _predict(X, local, method):
     if not hasattr(X, "columns"):
         return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
     return getattr(local, method)(X)
+
+
+# ---- The estimators, by the names that they have on one machine ----------------------------------
+
+
+@on_a_cluster
+class DPLassoCD(OnACluster, local.DPLassoCD):
+    pass
+
+
+@on_a_cluster
+class DPRidgeSkGD(OnACluster, local.DPRidgeSkGD):
+    pass
+
+
+@on_a_cluster
+class DPLogisticGCD(ClassifierOnACluster, local.DPLogisticGCD):
+    pass
+
+
+@on_a_cluster
+class DPLinearRegressor(OnACluster, local.DPLinearRegressor):
+    pass
+
+
+@on_a_cluster
+class DPLinearClassifier(ClassifierOnACluster, local.DPLinearClassifier):
+    pass

@@ -44,8 +44,7 @@ from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._joint import joined, joint_budgets, search_fit_event
 from ._loss import Loss, composed, cover, of_points, on_grid, residue
 from ._persons import of_persons
-from ._promise import Budget
-from ._receipt import Receipt
+from ._promise import Budget, Receipt
 from ._spent import PrivacyCost, PrivacySpent
 
 __all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]
