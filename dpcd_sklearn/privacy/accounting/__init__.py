@@ -12,7 +12,6 @@ without a row are refused, in ``tests/test_costs.py``.
 """
 
 from ._accounting import (
-    delta_of,
     epsilon_of,
     gdp_squared,
     loss_of,
@@ -50,7 +49,7 @@ from ._spent import PrivacyCost, PrivacySpent
 __all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]
 __all__ += ["Loss", "NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent"]
 __all__ += ["Receipt", "SelectionEvent", "TuningEvent", "choices_event", "composed"]
-__all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
+__all__ += ["cover", "curvature_fit_event", "epsilon_of", "gaussian_fit_event"]
 __all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
 __all__ += ["joined", "joint_budgets", "loss_of", "moments_event"]
 __all__ += ["of_persons", "of_points", "on_grid", "rdp", "rdp_epsilon", "residue"]
