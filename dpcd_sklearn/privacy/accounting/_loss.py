@@ -238,8 +238,7 @@ def cover(loss, spare):
     Infinite where there is none. The check is on every cell of a grid that ends where the event's
     curve is below `spare`. In x = e^e the event's curve is below its chord over the cell, and that
     of the Gaussian above its tangent in the middle: between lines an inequality at both ends holds
-    between them. For e < 0 both curves are reflected, which the check in the other direction
-    answers for.
+    between them. For e < 0 both curves are reflected, as the other direction checks.
     """
     if loss.is_gaussian:
         return loss.mu
