@@ -27,7 +27,6 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     loss = "auto"
     classes = None
-    class_weight = None
     unknown_label = "first"
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
