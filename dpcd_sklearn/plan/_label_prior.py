@@ -26,7 +26,7 @@ def counts_share(request):
 
     A warm start has intercepts already.
     """
-    if not _could_count(request):
+    if not could_count(request):
         return 0.0
     if _keeps_shares_alone(request):
         share = _SHARE_ALONE * request.share_left
@@ -37,7 +37,7 @@ def counts_share(request):
 def starts_at_shares(request):
     """Whether a fit that counts its classes starts at their shares, which are known well enough."""
     sure = _evidence(request, _SHARE) >= _LEAST_EVIDENCE
-    return _could_count(request) and (sure or _keeps_shares_alone(request))
+    return could_count(request) and (sure or _keeps_shares_alone(request))
 
 
 def _keeps_shares_alone(request):
@@ -45,7 +45,7 @@ def _keeps_shares_alone(request):
     return is_shrunk(request) and lacks_scale(request)
 
 
-def _could_count(request):
+def could_count(request):
     free_intercept = request.fit_intercept and not request.penalize_intercept
     wanted = request.private and free_intercept and not request.warm_start
     return wanted and 0 < request.n_classes <= N_LINEAR

@@ -94,7 +94,8 @@ class OfIntercept(Release):
         units = self.units(plan, place.n_samples, largest)
         stated = {"loss": loss, "fit_intercept": True, "key": self.key(key)}
         oracle = RecordOracle(receipt, units, place, **stated)
-        return partials(oracle, points, request.n_coordinates - 1), units
+        last = np.full(len(points), request.n_coordinates - 1)
+        return partials(oracle, points, last), units
 
 
 def reach(request):
