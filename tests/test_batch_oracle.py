@@ -23,11 +23,7 @@ from dpcd_sklearn.loops import _compgd, _sgd, _svrg
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SquaredLoss
 from dpcd_sklearn.penalties import ElasticNet
-from dpcd_sklearn.privacy.accounting import (
-    FitEvent,
-    GaussianEvent,
-    PoissonSampledEvent,
-)
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, PoissonSampledEvent
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import BatchOracle, MeanUnits
 from dpcd_sklearn.privacy.noise import NoiseSource

@@ -25,11 +25,7 @@ from dpcd_sklearn import preprocessing as p
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.testing import LeakError, Recording, replay
-from dpcd_sklearn.utils._cells import (
-    numbers_of,
-    read_labels,
-    stated_labels,
-)
+from dpcd_sklearn.utils._cells import numbers_of, read_labels, stated_labels
 
 STARTS = {
     "numbers": [1, 2, 1, 1, 2, 2] * 5,

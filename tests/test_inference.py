@@ -24,9 +24,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import (
-    FewRecordsWarning,
-)
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.loops._covariance import DescentWalk
 from dpcd_sklearn.loops._newton import solve as newton

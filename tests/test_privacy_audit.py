@@ -21,12 +21,7 @@ from flat import flat
 from scipy import stats
 
 from dpcd_sklearn import DPLogisticGCD
-from dpcd_sklearn.privacy.accounting import (
-    FitEvent,
-    GaussianEvent,
-    SelectionEvent,
-    epsilon_of,
-)
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent, epsilon_of
 
 ALPHA = 1e-4
 N_PILOT, N_RUNS = 30, 250

@@ -10,10 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from tables import table
 
-from dpcd_sklearn import (
-    DPLinearRegressor,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPPCA, DPSelectKBest

@@ -9,9 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from tables import table
 
-from dpcd_sklearn import (
-    PrivacyAccountant,
-)
+from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
