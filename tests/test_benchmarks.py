@@ -2,13 +2,10 @@
 
 import importlib
 import re
-import runpy
-import sys
-import warnings
 from pathlib import Path
 
 import pytest
-from forks import run_script
+from forks import run_here, run_script
 from tables import table
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
@@ -18,19 +15,12 @@ needs_benchmarks = pytest.mark.skipif(
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a script of the benchmarks and return what it printed. A warning is a failure."""
-
-    def run_here(*arguments, data="", script="reproduce_papers.py"):
-        monkeypatch.syspath_prepend(BENCHMARKS)
+def run(monkeypatch):
+    def with_data(*arguments, data="", script="reproduce_papers.py"):
         monkeypatch.setenv("DPCD_DATA", str(data))
-        monkeypatch.setattr(sys, "argv", [script, *arguments])
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            runpy.run_path(str(BENCHMARKS / script), run_name="__main__")
-        return capsys.readouterr().out
+        return run_here(BENCHMARKS / script, *arguments)
 
-    return run_here
+    return with_data
 
 
 @needs_benchmarks
