@@ -95,6 +95,23 @@ def test_a_wrong_list_says_where(bounds, error, message):
 
 
 @table(
+    ("bounds", "error", "message"),
+    [
+        (([0, 0, 2], [1, 1, 1]), ValueError, "feature 2 has lo=2 > hi=1"),
+        ((np.nan, 1), ValueError, "lo must be finite"),
+        ((0, [1, np.nan, 1]), ValueError, "hi must be finite"),
+        *(((lo, 1), TypeError, "lo must hold numbers") for lo in ("0", None, False)),
+        ((0, 1, 2), TypeError, "must be a pair"),
+        (([0, 0], [1, 1]), ValueError, r"lo has shape \(2,\), allowed are a scalar and shape"),
+        ((0, np.ones((1, 3))), ValueError, r"hi has shape \(1, 3\)"),
+    ],
+)
+def test_a_wrong_pair_says_what(bounds, error, message):
+    with pytest.raises(error, match=message):
+        check_bounds(bounds, 3)
+
+
+@table(
     ("change", "message"),
     [
         ({"age": (0, 1)}, r"feature_bounds .* unknown column\(s\) \['age'\]"),

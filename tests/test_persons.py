@@ -37,7 +37,6 @@ from dpcd_sklearn import (
     BudgetExceededError,
     DPLassoCD,
     DPLassoCV,
-    DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
@@ -406,18 +405,6 @@ def test_a_scorer_of_another_unit_is_refused():
 
 
 # ---- scores, pipelines, column transformers ------------------------------------------------------
-
-
-def test_a_score_has_k_times_the_noise_of_a_row():
-    model = DPLinearClassifier(feature_bounds=(-1, 1), classes=[0, 1], delta=DELTA).fit(X, LABELS)
-    ledger = PrivacyAccountant(0.5, DELTA, neighboring=Persons(4))
-    scorer = make_private_scorer("accuracy", 0.5, ledger, delta=DELTA, neighboring=Persons(4))
-    rows = scorer.event_of_records(len(X)).releases[0]
-    event = scorer.planned_event(len(X))
-    assert rows.noise_multiplier == pytest.approx(4 / gdp_mu(0.5, DELTA))
-    assert epsilon_of(event, DELTA) == pytest.approx(0.5, rel=1e-8)
-    assert -1 < scorer(model, X, LABELS) < 2
-    assert [entry.event for entry in ledger.entries()] == [str(event)]
 
 
 def test_a_pipeline_has_one_unit_and_gives_it_to_its_steps():
