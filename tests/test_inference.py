@@ -1,6 +1,5 @@
 """Covariances of coefficients: what they cost, classical errors without noise, coverage with it."""
 
-import dataclasses
 import math
 import re
 import warnings
@@ -13,7 +12,6 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from tables import table
-from twins import LinearOracle
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -27,7 +25,6 @@ from dpcd_sklearn import (
 from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.loops._covariance import DescentWalk
-from dpcd_sklearn.loops._newton import solve as newton
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.plan._inference import share_for_inference
@@ -122,32 +119,6 @@ def test_without_noise_errors_are_those_of_the_sandwich():
     meat = (wide * (p - labels)[:, None] ** 2).T @ wide
     classical = inverse @ meat @ inverse * len(X) / (len(X) - 4)
     np.testing.assert_allclose(found.coef_cov_, classical, rtol=1e-3, atol=1e-6)
-
-
-@pytest.mark.parametrize(("averaging", "head"), [("last", 0.5), ("tail", 0.5), ("tail", 0.2)])
-def test_newton_s_recursion_is_how_its_iterates_follow_noise_and_start(averaging, head):
-    rng = np.random.default_rng(11)
-    half = rng.normal(size=(20, 3))
-    hessian, target = half.T @ half / 20, rng.normal(size=3)
-    problem = Problem(
-        penalty=ElasticNet(0.0, 0.3), smoothness=np.ones(3), n_penalized=2, n_updates=7,
-        step_size=0.8, momentum=0.3, averaging=averaging, head=head, unit_clips=(2.0, 1.0),
-    )  # fmt: skip
-
-    def end(noise, start=None):
-        # steps by another curvature than the true one
-        oracle = LinearOracle(hessian, target, noise, believed=0.7)
-        return newton(oracle, dataclasses.replace(problem, start=start))
-
-    quiet = end(np.zeros((7, 3)))
-    walk, out = quiet.walk, quiet.walk.root.T
-    penalty = out.T @ (np.array([0.3, 0.3, 0.0])[:, None] * out)
-    found, kept = walk.propagated(problem, walk.root @ hessian @ walk.root.T, penalty)
-    moved = [end(np.eye(21)[k].reshape(7, 3)).coef - quiet.coef for k in range(21)]
-    np.testing.assert_allclose(out @ found @ out.T, np.transpose(moved) @ moved, atol=1e-10)
-    start = rng.normal(size=3)
-    gap = end(np.zeros((7, 3)), start).coef - quiet.coef
-    np.testing.assert_allclose(out @ kept @ np.linalg.solve(out, start), gap, atol=1e-10)
 
 
 @pytest.mark.parametrize("tail_start", [9, 4])

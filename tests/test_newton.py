@@ -190,9 +190,11 @@ def test_a_clip_without_integers_is_refused_before_the_charge(clip, tmp_path):
     assert not accountant.entries()
 
 
-@pytest.mark.parametrize("averaging", ["last", "tail"])
+@pytest.mark.parametrize(("averaging", "head"), [("last", 0.5), ("tail", 0.5), ("tail", 0.2)])
 @pytest.mark.parametrize("steepness", [[1.0] * 5, [1.0, 1.7, 1.0, 0.6, 1.2]], ids=str)
-def test_the_covariance_of_noise_follows_steps_of_any_length(averaging, steepness, monkeypatch):
+def test_the_covariance_of_noise_follows_steps_of_any_length(
+    averaging, head, steepness, monkeypatch
+):
     H = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.5]])
 
     def curvatures(path, point, gradient):
@@ -202,7 +204,7 @@ def test_the_covariance_of_noise_follows_steps_of_any_length(averaging, steepnes
     monkeypatch.setattr(_newton._Path, "_curvatures", curvatures)
     problem = Problem(
         penalty=ElasticNetPenalty(0.0, 0.1), smoothness=np.ones(3), n_penalized=2, n_updates=5,
-        step_size=0.8, momentum=0.4, averaging=averaging, unit_clips=(2.0, 1.0),
+        step_size=0.8, momentum=0.4, averaging=averaging, head=head, unit_clips=(2.0, 1.0),
     )  # fmt: skip
     plain = solve(LinearGradients(H), problem)
     moved = [

@@ -79,23 +79,3 @@ class Records:
         margins = self.rows(inside) @ coef.reshape(self.K, -1).T
         r = self.loss.gradient(margins[:, 0] if self.K == 1 else margins, self.y[inside])
         return r.reshape(-1, self.K) * (1 if self.weights is None else self.weights[inside, None])
-
-
-class LinearOracle:
-    """Gradients H w - b, in units of sqrt(M) and a geometry, with noise that is given, and H."""
-
-    def __init__(self, hessian, target, noise, smoothness=1.0, believed=1.0):
-        self.roots = np.sqrt(np.broadcast_to(smoothness, len(target)))
-        self.hessian = hessian / np.outer(self.roots, self.roots)
-        self.target, self.noise, self.believed = target / self.roots, list(noise), believed
-
-    def release_curvature(self):
-        return self.believed * self.hessian
-
-    def fix_geometry(self, root):
-        self.root = np.tril(root)
-        return self.root
-
-    def release_preconditioned(self, coef, clip):
-        gradient = self.hessian @ (self.roots * coef) - self.target
-        return self.root @ gradient + clip * self.noise.pop(0)
