@@ -180,7 +180,7 @@ KINDS_OF_NUMBERS = {
         epsilon=3.0,
     ).fit(X, Z[:, 0]),
 }
-# Three kinds that are read by the same code: each takes a third of the pairs.
+# Three kinds that are read by the same code: each takes a sixth of the pairs, slow tests all.
 FAST = [
     ("logistic", "select", "target of labels"),
     ("one-hot", "ordinal, found", "pipeline of cells"),
@@ -263,8 +263,8 @@ ALL_KINDS = [*KINDS_OF_CELLS, *KINDS_OF_TABLES_OF_CELLS, *KINDS_OF_NUMBERS]
 
 @pytest.mark.parametrize("names", FAST)
 def test_fits_are_replayed_in_every_container(names):
-    n_pairs = [check_kind(name, first, len(names)) for first, name in enumerate(names)]
-    assert sum(n_pairs) >= 250
+    n_pairs = [check_kind(name, first, 2 * len(names)) for first, name in enumerate(names)]
+    assert sum(n_pairs) >= 125
 
 
 @pytest.mark.slow
