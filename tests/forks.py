@@ -1,4 +1,4 @@
-"""What else a test runs: functions in a child, programs, scripts, and a kill at any line."""
+"""Tools of tests: functions in a child, programs, scripts, and a kill at any line."""
 
 import io
 import os
