@@ -294,8 +294,8 @@ def replayed(name, seed, arbitrary=False, most=K):
 @table("name", FITS)
 def test_one_person_decides_nothing(name):
     """Questions agree with the event of persons, and answers move by K sensitivities at most."""
-    for seed in range(4):
-        assert replayed(name, seed, arbitrary=seed > 1).returned is not None
+    for seed in (0, 1):
+        assert replayed(name, seed, arbitrary=seed == 1).returned is not None
 
 
 def test_records_of_one_person_move_answers_by_as_many_sensitivities():
@@ -643,7 +643,7 @@ def test_an_audit_of_persons_passes():
     model = DPLinearRegressor(
         epsilon=3.0, delta=1e-4, neighboring=Persons(4), solver=SkGD(), max_iter=3, **UNIT_SCALE
     )
-    result = audit(model, n_samples=300, n_features=2, n_runs=300, confidence=1 - 1e-9)
+    result = audit(model, n_samples=300, n_features=2, n_runs=100, confidence=1 - 1e-9)
     assert not result.contradicts and result.unpaid == ()
     assert result.mu == pytest.approx(gdp_mu(3.0, 1e-4), rel=1e-6)
     assert 0 < result.mu_lower <= result.mu
