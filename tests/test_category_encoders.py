@@ -183,15 +183,13 @@ def test_the_most_frequent_are_kept(frame):
 # ---- what does not leak --------------------------------------------------------------------------
 
 
-def test_what_is_no_category_and_no_column_is_said_before_the_charge(frame):
-    accountant = PrivacyAccountant(10.0, 1e-6)
+def test_what_is_no_category_and_no_column_is_said_before_the_charge(frame, uncharged):
     cells = frame.to_numpy(object)
     cells[5, 0] = b"secret"
     with pytest.raises(TypeError, match="strings, numbers"):
-        DPOneHotEncoder(accountant=accountant).fit(cells)
+        DPOneHotEncoder(accountant=uncharged).fit(cells)
     with pytest.raises(ValueError, match="weight"):
-        DPOneHotEncoder({"weight": [1, 2]}, accountant=accountant).fit(frame)
-    assert accountant.entries() == []
+        DPOneHotEncoder({"weight": [1, 2]}, accountant=uncharged).fit(frame)
 
 
 # ---- in a pipeline -------------------------------------------------------------------------------
