@@ -14,22 +14,11 @@ from scipy.special import expit
 from sklearn.base import clone
 from tables import table
 
-from dpcd_sklearn import (
-    DPLinearClassifier,
-    DPLinearRegressor,
-    DPLogisticGCD,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.plan import _settled_intercept
 from dpcd_sklearn.plan._label_prior import found_intercepts
-from dpcd_sklearn.privacy.accounting import (
-    FitEvent,
-    GaussianEvent,
-    epsilon_of,
-    gdp_mu,
-    gdp_squared,
-)
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, epsilon_of, gdp_mu, gdp_squared
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import CountUnits, Oracle
 from dpcd_sklearn.privacy.sums import LocalPlace
