@@ -14,8 +14,7 @@ import numpy as np
 from ..linear_model._records import RecordsOfAFit, refuse_nobody
 from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
-from ._partition import PlaceOf, rows_of, with_rows
-from ._public_bits import public_bits
+from ._partition import PlaceOf, public_bits, rows_of, with_rows
 
 
 class Holders(metaclass=ABCMeta):
