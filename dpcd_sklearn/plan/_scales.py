@@ -17,6 +17,7 @@ from ._scale_choices import (
     AMPLE_EVIDENCE,
     LEAST_EVIDENCE,
     TAIL,
+    WIDTH,
     find_scales,
     find_scales_within,
     find_share,
@@ -281,6 +282,9 @@ def found_scales(plan, receipt, place, key):
     if search.features == "rows":
         _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
+        if not plan.request.sparse:  # a median row tells nothing of numbers that are rare and large
+            reach = np.full(place.n_features, WIDTH * row_norm)
+            features = -reach, reach
     elif search.features is not None:
         if search.is_within:
             found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
