@@ -55,9 +55,6 @@ class Length(Release):
     name = "length"
     count = len(_LENGTHS)
 
-    def share(self, plan):
-        return plan.request.length_share
-
     def units(self, plan, n_samples):
         clip = _CLIP if plan.request.evidence < _CLEAR else _WIDER_CLIP
         clip *= math.sqrt(self.count)  # of each coordinate

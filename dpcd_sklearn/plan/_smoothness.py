@@ -72,9 +72,6 @@ class FeatureMoments(Release):
 
     name = "smoothness"
 
-    def share(self, plan):
-        return plan.request.smoothness_share
-
     def units(self, plan, n_samples):
         request = plan.request
         numbers = {"n_columns": request.n_features, "with_means": _looks_for_means(request)}

@@ -106,15 +106,13 @@ def _largest(request):
     return 2 * _range(request)[1]  # of weights up to 2
 
 
-def _share_of_mean(plan):
-    return plan.request.mean_share - _share_at_end(plan)
-
-
 def _share_at_end(plan):
     return _SHARE * (plan.request.mean_share > 0 and _has_end(plan.request))
 
 
-TARGET_MEAN = OfIntercept("mean", 2, _share_of_mean, _largest)
+TARGET_MEAN = OfIntercept(
+    "mean", 2, lambda plan: plan.request.mean_share - _share_at_end(plan), _largest
+)
 MEAN_AT_END = OfIntercept("mean at end", 1, _share_at_end, reach)
 
 
