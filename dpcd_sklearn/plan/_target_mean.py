@@ -33,9 +33,6 @@ _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
 # Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if it is
 # worth it: a median that is far off, or a skewed target's, is moved to the mean.
 _ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
-# A mean nearer to the middle of the bounds than so many deviations of its noise tells nothing, and
-# one that is a little farther tells little: a start that noise placed is hardly left again.
-_DEVIATIONS = 2.0
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
 
@@ -160,7 +157,9 @@ def found_mean(plan, receipt, records, key):
 def start_within(request, mean, noise):
     """Where a fit within bounds starts, in the units of the target."""
     mean -= 1.0  # from the middle of the bounds, in half-widths
-    told = mean**2 - (_DEVIATIONS * noise) ** 2
+    # within two deviations of its noise it tells nothing, and a little farther it tells little: a
+    # start that noise placed is hardly left again
+    told = mean**2 - (2 * noise) ** 2
     mean = told / mean if told > 0 else 0.0
     intercept = request.target_center + request.target_half_width * mean
     return np.zeros((1, request.n_features)), np.full(1, intercept)
