@@ -27,6 +27,7 @@ from entropy import replace_entropy
 from hypothesis import settings
 from seeds import pytest_generate_tests  # noqa: F401
 
+from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.privacy.ledger import _files
 from dpcd_sklearn.utils import _warnings
 
@@ -81,6 +82,14 @@ def _figures_are_closed():
     yield
     if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
         pyplot.close("all")
+
+
+@pytest.fixture
+def uncharged():
+    """A ledger with room for any fit, which the test must leave without an entry."""
+    accountant = PrivacyAccountant(1e3, 1e-2)
+    yield accountant
+    assert accountant.entries() == []
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,17 @@
-"""Other processes of a test: functions that run in a child, programs, and a kill at any line."""
+"""Tools of tests: functions in a child, programs, scripts, and a kill at any line."""
 
+import io
 import os
 import pickle
+import runpy
 import signal
 import subprocess
 import sys
 import traceback
+import warnings
+from contextlib import redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import dpcd_sklearn
 
@@ -69,6 +74,24 @@ def run_script(*arguments, folder=None, ignored=(), **environment):
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr, run.stderr
     return run.stdout
+
+
+def run_here(script, *arguments, ignored=()):
+    """Run a script within this process; return what it printed. A warning is a failure."""
+    argv, path = [str(script), *arguments], [os.path.dirname(script), *sys.path]
+    printed = io.StringIO()
+    with (
+        patch.object(sys, "argv", argv),
+        patch.object(sys, "path", path),
+        redirect_stdout(printed),
+        warnings.catch_warnings(),
+    ):
+        for category in (UserWarning, FutureWarning, RuntimeWarning):
+            warnings.simplefilter("error", category)
+        for text in ignored:
+            warnings.filterwarnings("ignore", text)
+        runpy.run_path(str(script), run_name="__main__")
+    return printed.getvalue()
 
 
 def die_at_line(number, module):

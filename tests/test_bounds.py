@@ -12,7 +12,6 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
-    PrivacyAccountant,
 )
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.solvers import SkGD
@@ -95,6 +94,23 @@ def test_a_wrong_list_says_where(bounds, error, message):
 
 
 @table(
+    ("bounds", "error", "message"),
+    [
+        (([0, 0, 2], [1, 1, 1]), ValueError, "feature 2 has lo=2 > hi=1"),
+        ((np.nan, 1), ValueError, "lo must be finite"),
+        ((0, [1, np.nan, 1]), ValueError, "hi must be finite"),
+        *(((lo, 1), TypeError, "lo must hold numbers") for lo in ("0", None, False)),
+        ((0, 1, 2), TypeError, "must be a pair"),
+        (([0, 0], [1, 1]), ValueError, r"lo has shape \(2,\), allowed are a scalar and shape"),
+        ((0, np.ones((1, 3))), ValueError, r"hi has shape \(1, 3\)"),
+    ],
+)
+def test_a_wrong_pair_says_what(bounds, error, message):
+    with pytest.raises(error, match=message):
+        check_bounds(bounds, 3)
+
+
+@table(
     ("change", "message"),
     [
         ({"age": (0, 1)}, r"feature_bounds .* unknown column\(s\) \['age'\]"),
@@ -103,14 +119,12 @@ def test_a_wrong_list_says_where(bounds, error, message):
     ],
 )
 @table("model", MODELS)
-def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message):
+def test_a_wrong_dict_names_the_column_and_is_not_charged(model, change, message, uncharged):
     pd = pytest.importorskip("pandas")
     bounds = {name: pair for name, pair in (NAMED | change).items() if pair is not None}
-    accountant = PrivacyAccountant(epsilon=3.0, delta=1e-3)
     model = type(model)(**model.get_params(deep=False) | {"feature_bounds": bounds})
     with pytest.raises(ValueError, match=message):
-        model.set_params(accountant=accountant).fit(pd.DataFrame(X, columns=list("abc")), Y)
-    assert not accountant.entries()
+        model.set_params(accountant=uncharged).fit(pd.DataFrame(X, columns=list("abc")), Y)
 
 
 def test_a_dict_needs_names_of_columns_and_those_of_an_earlier_fit_do_not_count():

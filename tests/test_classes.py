@@ -164,17 +164,15 @@ def test_all_classes_are_one_charge_and_share_the_releases(solver, epsilon):
     ],
     ids=str,
 )
-def test_what_classes_do_not_go_with_is_refused_before_the_charge(params, match):
-    accountant = PrivacyAccountant(10.0, 1e-3)
+def test_what_classes_do_not_go_with_is_refused_before_the_charge(params, match, uncharged):
     model = DPLinearClassifier(
         **{"classes": CLASSES, "row_norm_bound": 1.0, "fit_intercept": False} | params,
-        accountant=accountant,
+        accountant=uncharged,
     )
     with pytest.raises(ValueError, match=match):
         model.fit(X, Y)
     with pytest.raises(ValueError, match=match):
         model.planned_event(*X.shape)
-    assert not accountant.entries()
 
 
 # ---- labels outside ------------------------------------------------------------------------------
@@ -501,9 +499,7 @@ def test_a_search_is_of_one_target():
         (np.where(TARGETS > 100, np.nan, TARGETS), {}, "NaN"),
     ],
 )
-def test_targets_that_no_model_has_are_refused_before_the_charge(y, params, match):
-    accountant = PrivacyAccountant(10.0, 1e-3)
-    model = DPRidgeSkGD(row_norm_bound=2.0, accountant=accountant).set_params(**params)
+def test_targets_that_no_model_has_are_refused_before_the_charge(y, params, match, uncharged):
+    model = DPRidgeSkGD(row_norm_bound=2.0, accountant=uncharged).set_params(**params)
     with pytest.raises((TypeError, ValueError), match=match):
         model.fit(RECORDS, y)
-    assert not accountant.entries()

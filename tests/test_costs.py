@@ -230,8 +230,13 @@ def mixture(rate, mean):
 # ---- each event ---------------------------------------------------------------------------------
 
 
-@table("order", [1.3, 7.5, 40.0])
-@table(("rate", "z"), [(0.01, 0.8), (0.2, 1.5), (0.6, 0.5), (1e-4, 3.0)])
+@table(
+    ("rate", "z", "order"),
+    [
+        *((0.01, 0.8, 1.3), (0.2, 1.5, 7.5), (0.6, 0.5, 40.0)),
+        *((1e-4, 3.0, 7.5), (0.2, 1.5, 40.0), (0.6, 0.5, 1.3)),
+    ],
+)
 @table("neighboring", RELATIONS)
 def test_a_sampled_gaussian_is_its_pair_of_mixtures(neighboring, rate, z, order):
     if neighboring == "add_remove":

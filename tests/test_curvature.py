@@ -35,11 +35,7 @@ from dpcd_sklearn.privacy.mechanisms._curvature_units import (
     matrix_sensitivity,
 )
 from dpcd_sklearn.privacy.sums import LocalPlace, _integer_rows
-from dpcd_sklearn.privacy.sums._integer_rows import (
-    most_of_rows,
-    most_of_transform,
-    short_transform,
-)
+from dpcd_sklearn.privacy.sums._integer_rows import most_of_rows, most_of_transform, short_transform
 
 LAYOUTS = {
     "C": np.ascontiguousarray,

@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from tables import table
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLogisticGCD,
-    DPRidgeSkGD,
-)
+from dpcd_sklearn import DPLassoCD, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.privacy.accounting import epsilon_of, gdp_mu, zcdp_epsilon
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise

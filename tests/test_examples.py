@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from forks import run_script
+from forks import run_here, run_script
 
 import dpcd_sklearn
 
@@ -29,10 +29,13 @@ GALLERY = [
 needs_examples = pytest.mark.skipif(not DEMO.is_file(), reason="the examples are not here")
 
 
+# Warnings of scores and of repeated fits are asked for.
+KNOWN = "FigureCanvasAgg", "a score of", "this DP"
+
+
 def run(*arguments, folder):
-    """The output of a script; warnings of scores and repeated fits are asked for."""
-    known = "FigureCanvasAgg", "a score of", "this DP"
-    return run_script(*arguments, folder=folder, ignored=known)
+    """The output of a script that runs as a user runs it."""
+    return run_script(*arguments, folder=folder, ignored=KNOWN)
 
 
 def blocks(text, language):
@@ -106,7 +109,7 @@ def test_demo_tells_its_story(tmp_path):
 
 @needs_examples
 def test_many_fits_print_their_table_and_save_plots(tmp_path):
-    printed = run(str(MANY_FITS), "--quick", "--folder", str(tmp_path), folder=tmp_path)
+    printed = run_here(MANY_FITS, "--quick", "--folder", str(tmp_path), ignored=KNOWN)
     fits = re.findall(r"(DPLogisticGCD|DPLassoCD|DPRidgeSkGD) +\w+=\S+ +\S+ +(\d+)", printed)
     # One accountant for each data set: the two models on diabetes share one.
     assert [int(count) for _, count in fits] == [13, 13, 13, 26]
@@ -135,5 +138,6 @@ def test_many_fits_say_why_california_housing_is_left_out(tmp_path, monkeypatch,
 
 @needs_examples
 @pytest.mark.parametrize("path", GALLERY)
-def test_gallery_example_runs_without_a_warning(path, tmp_path):
-    assert run(str(path), folder=tmp_path)
+def test_gallery_example_runs_without_a_warning(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_here(path, ignored=KNOWN)

@@ -5,18 +5,21 @@ Laws are judged by statistics whose false alarms are rarer than 1e-7 each.
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import softmax
 from tables import table
+from twins import follows, law_of_orders, oracle_of
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
-from dpcd_sklearn.losses import LogisticLoss, SquaredLoss
+from dpcd_sklearn.losses import LogisticLoss
 from dpcd_sklearn.penalties import BoxPenalty, ElasticNet, GroupLassoPenalty, Rule
 from dpcd_sklearn.privacy.accounting import (
     FitEvent,
@@ -169,43 +172,6 @@ def test_a_strength_that_is_no_strength_is_refused(bad):
 # ---- the law of a choice -------------------------------------------------------------------------
 
 
-def oracle_of(X, y, event, M, clip=1.0, loss=None, n=None, lazy=False):
-    return RecordOracle(
-        charge(None, event),
-        CoordinateUnits(event, n_samples=len(X), smoothness=M, clip=clip, n_normalizer=n or len(X)),
-        LocalPlace(X, y),
-        loss=loss or SquaredLoss(),
-        fit_intercept=len(M) > X.shape[1],
-        lazy=lazy,
-    )
-
-
-def law_of_candidates(scores, eta, s):
-    """The exponential mechanism."""
-    scores = np.asarray(scores) * eta / (2 * s)
-    law = np.exp(scores - scores.max())
-    return law / law.sum()
-
-
-def law_of_sets(scores, eta, s, size):
-    """Plackett-Luce over signed candidates: after a choice both signs of its coordinate are out.
-
-    Returns the probability of each set of candidates (j, sign).
-    """
-    weight = {c: math.exp(eta / (2 * s) * u) for c, u in scores.items()}
-    law = {}
-    for order in itertools.permutations(weight, size):
-        if len({j for j, _ in order}) < size:
-            continue
-        probability, left = 1.0, dict(weight)
-        for j, d in order:
-            probability *= left[j, d] / sum(left.values())
-            del left[j, 1], left[j, -1]
-        law[frozenset(order)] = law.get(frozenset(order), 0.0) + probability
-    assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-9)
-    return law
-
-
 # Records at zero: the logistic derivative is -1/2, nothing is clipped, and the gradient is g.
 N = 30
 M, CLIP = np.array([1.0, 4.0, 0.5, 1.0]), 3.0
@@ -218,11 +184,10 @@ def moved_coordinates(draws, rule, size, eta, penalty, neighboring, lazy):
     # With little noise in the partial derivatives a step is taken just when the sign is right.
     event = FitEvent((SelectionEvent(eta, size), GaussianEvent(1e-5, size)), neighboring)
     problem = Problem(penalty, M, 3, 1, rule=rule, n_chosen=size)
-    seen = {}
+    seen = Counter()
     for _ in range(draws):
         oracle = oracle_of(X, Y, event, M, clip=CLIP, loss=LogisticLoss(), lazy=lazy)
-        key = frozenset(np.flatnonzero(_gcd.solve(oracle, problem).coef).tolist())
-        seen[key] = seen.get(key, 0) + 1
+        seen[frozenset(np.flatnonzero(_gcd.solve(oracle, problem).coef).tolist())] += 1
     return seen
 
 
@@ -239,27 +204,18 @@ def moved_coordinates(draws, rule, size, eta, penalty, neighboring, lazy):
 def test_the_best_of_one_draw_have_the_law_of_successive_choices(
     neighboring, l1, l2, lazy, rule, size
 ):
-    eta, draws, penalty = 0.4, 10_000, ElasticNet(l1, l2)
+    eta, penalty = 0.4, ElasticNet(l1, l2)
     s = RELATIONS[neighboring] * CLIP / math.sqrt(M.sum()) / N
-    scores = {
-        (j, d): (penalty if j < 3 else ElasticNet()).greedy_score(rule, 0.0, G[j], M[j], d)
+    scores = [
+        (penalty if j < 3 else ElasticNet()).greedy_score(rule, 0.0, G[j], M[j], d)
         for j, d in itertools.product(range(4), (-1, 1))
-    }
+    ]
     # only a move against g, where |g| exceeds l1, is taken
-    expected = {}
-    for chosen, probability in law_of_sets(scores, eta, s, size).items():
-        shows = frozenset(j for j, d in chosen if d == -np.sign(G[j]))
-        expected[shows] = expected.get(shows, 0.0) + draws * probability
-    seen = moved_coordinates(draws, rule, size, eta, penalty, neighboring, lazy)
-    assert set(seen) <= set(expected)
-    common = [key for key, count in expected.items() if count > 20]
-    table = [(seen.get(key, 0), expected[key]) for key in common]
-    rest = (draws - sum(a for a, _ in table), draws - sum(b for _, b in table))
-    if rest[1] > 20:
-        table.append(rest)
-    observed, law = np.array(table, dtype=float).T
-    statistic = np.sum((observed - law) ** 2 / law)
-    assert stats.chi2.sf(statistic, max(len(table) - 1, 1)) > P_VALUE
+    law = Counter()
+    for order, probability in law_of_orders(np.array(scores) * eta / (2 * s), size).items():
+        shows = frozenset(c // 2 for c in order if (c % 2 == 1) == (G[c // 2] < 0))
+        law[shows] += probability
+    assert follows(moved_coordinates(4_000, rule, size, eta, penalty, neighboring, lazy), law)
 
 
 @every_rule
@@ -285,7 +241,7 @@ def test_a_huge_penalty_does_not_drown_the_noise_of_a_choice():
     clip = 1 / math.sqrt(2)  # of each coordinate
     s = 2 * clip / n
     X, y = np.tile([clip, 0.2 * clip], (n, 1)), np.ones(n)  # logistic derivative -1/2 at zero
-    law = law_of_candidates([0.5 * clip, 0.1 * clip, -0.5 * clip, -0.1 * clip], eta, s)
+    law = softmax(np.array([0.5, 0.1, -0.5, -0.1]) * clip * eta / (2 * s))
     # A choice shows when the noise of its partial derivative outgrows l1, in the right direction:
     # equally often for each, since that noise is 10^12 times as large as what records contribute.
     event = FitEvent((SelectionEvent(eta, 1), GaussianEvent(1e12, 1)))

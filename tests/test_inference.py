@@ -1,6 +1,5 @@
 """Covariances of coefficients: what they cost, classical errors without noise, coverage with it."""
 
-import dataclasses
 import math
 import re
 import warnings
@@ -13,7 +12,6 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from tables import table
-from twins import LinearOracle
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -24,12 +22,9 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import (
-    FewRecordsWarning,
-)
+from dpcd_sklearn.exceptions import FewRecordsWarning
 from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.loops._covariance import DescentWalk
-from dpcd_sklearn.loops._newton import solve as newton
 from dpcd_sklearn.loops._problem import Problem
 from dpcd_sklearn.penalties import ElasticNet
 from dpcd_sklearn.plan._inference import share_for_inference
@@ -124,32 +119,6 @@ def test_without_noise_errors_are_those_of_the_sandwich():
     meat = (wide * (p - labels)[:, None] ** 2).T @ wide
     classical = inverse @ meat @ inverse * len(X) / (len(X) - 4)
     np.testing.assert_allclose(found.coef_cov_, classical, rtol=1e-3, atol=1e-6)
-
-
-@pytest.mark.parametrize(("averaging", "head"), [("last", 0.5), ("tail", 0.5), ("tail", 0.2)])
-def test_newton_s_recursion_is_how_its_iterates_follow_noise_and_start(averaging, head):
-    rng = np.random.default_rng(11)
-    half = rng.normal(size=(20, 3))
-    hessian, target = half.T @ half / 20, rng.normal(size=3)
-    problem = Problem(
-        penalty=ElasticNet(0.0, 0.3), smoothness=np.ones(3), n_penalized=2, n_updates=7,
-        step_size=0.8, momentum=0.3, averaging=averaging, head=head, unit_clips=(2.0, 1.0),
-    )  # fmt: skip
-
-    def end(noise, start=None):
-        # steps by another curvature than the true one
-        oracle = LinearOracle(hessian, target, noise, believed=0.7)
-        return newton(oracle, dataclasses.replace(problem, start=start))
-
-    quiet = end(np.zeros((7, 3)))
-    walk, out = quiet.walk, quiet.walk.root.T
-    penalty = out.T @ (np.array([0.3, 0.3, 0.0])[:, None] * out)
-    found, kept = walk.propagated(problem, walk.root @ hessian @ walk.root.T, penalty)
-    moved = [end(np.eye(21)[k].reshape(7, 3)).coef - quiet.coef for k in range(21)]
-    np.testing.assert_allclose(out @ found @ out.T, np.transpose(moved) @ moved, atol=1e-10)
-    start = rng.normal(size=3)
-    gap = end(np.zeros((7, 3)), start).coef - quiet.coef
-    np.testing.assert_allclose(out @ kept @ np.linalg.solve(out, start), gap, atol=1e-10)
 
 
 @pytest.mark.parametrize("tail_start", [9, 4])
@@ -430,31 +399,29 @@ def test_what_is_identified_has_an_interval_and_the_rest_is_named(
     assert model.wald_test(contrasts[0], [COEF[0]])[1] > 1e-4
 
 
-def test_what_can_not_be_inferred_is_refused_before_a_charge():
+def test_what_can_not_be_inferred_is_refused_before_a_charge(uncharged):
     X, y = records(np.random.default_rng(6), n=40)
-    with PrivacyAccountant(epsilon=1e3, delta=0.1) as accountant:
-        for params, match in (
-            ({"solver": "gcd"}, "inference=True needs solver='newton'"),
-            ({"solver": "skgd", "sampling": "block"}, 'inference=True needs .*sampling="full"'),
-            ({"solver": "skgd", "averaging": "periodic"}, "averaging=.* in {'last', 'tail'}"),
-            ({"solver": "skgd", "loss": "huber"}, "needs loss='squared'"),
-            ({"penalty": "elasticnet", "l1_ratio": 0.1}, "penalty=None or 'l2'"),
-            ({"penalty": "l1"}, "needs penalty=None or 'l2'"),
-            ({"constraint": "l2_ball"}, "constraint in {None}"),
-        ):
-            with pytest.raises(ValueError, match=match):
-                fitted(X, y, accountant=accountant, **params)
-        with pytest.raises(ValueError, match="two records a coefficient"):
-            fitted(X[:8], y[:8], accountant=accountant)
-        labels = (y > 0).astype(int)
-        for preset in (DPLassoCD(solver=CD(n_inner=2)), DPLogisticGCD(rule="gs-s")):
-            preset.set_params(inference=True, accountant=accountant)
-            with pytest.raises(ValueError, match="inference=True needs solver='newton'"):
-                preset.fit(X, labels)
-        model = DPLinearClassifier(inference=True, classes=[0, 1, 2], accountant=accountant)
-        with pytest.raises(ValueError, match="inference=True is for one target"):
-            model.fit(X, labels)
-        assert accountant.entries() == []
+    for params, match in (
+        ({"solver": "gcd"}, "inference=True needs solver='newton'"),
+        ({"solver": "skgd", "sampling": "block"}, 'inference=True needs .*sampling="full"'),
+        ({"solver": "skgd", "averaging": "periodic"}, "averaging=.* in {'last', 'tail'}"),
+        ({"solver": "skgd", "loss": "huber"}, "needs loss='squared'"),
+        ({"penalty": "elasticnet", "l1_ratio": 0.1}, "penalty=None or 'l2'"),
+        ({"penalty": "l1"}, "needs penalty=None or 'l2'"),
+        ({"constraint": "l2_ball"}, "constraint in {None}"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            fitted(X, y, accountant=uncharged, **params)
+    with pytest.raises(ValueError, match="two records a coefficient"):
+        fitted(X[:8], y[:8], accountant=uncharged)
+    labels = (y > 0).astype(int)
+    for preset in (DPLassoCD(solver=CD(n_inner=2)), DPLogisticGCD(rule="gs-s")):
+        preset.set_params(inference=True, accountant=uncharged)
+        with pytest.raises(ValueError, match="inference=True needs solver='newton'"):
+            preset.fit(X, labels)
+    model = DPLinearClassifier(inference=True, classes=[0, 1, 2], accountant=uncharged)
+    with pytest.raises(ValueError, match="inference=True is for one target"):
+        model.fit(X, labels)
     model = fitted(X, y, inference=False)
     for call in (model.confidence_interval, model.summary, lambda: model.wald_test([1, 0, 0, 0])):
         with pytest.raises(ValueError, match="fit with inference=True"):

@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from twins import LinearOracle
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -58,6 +57,26 @@ def test_it_is_how_coefficients_scatter_over_noise(params):
     ratio = stated / coefs.std(axis=0, ddof=1)
     assert ((ratio > 0.64) & (ratio < 1.5)).all(), ratio
     assert 0.8 < np.exp(np.mean(np.log(ratio))) < 1.25
+
+
+class LinearOracle:
+    """Gradients H w - b, in units of sqrt(M) and a geometry, with noise that is given, and H."""
+
+    def __init__(self, hessian, target, noise, smoothness=1.0):
+        self.roots = np.sqrt(np.broadcast_to(smoothness, len(target)))
+        self.hessian = hessian / np.outer(self.roots, self.roots)
+        self.target, self.noise = target / self.roots, list(noise)
+
+    def release_curvature(self):
+        return self.hessian
+
+    def fix_geometry(self, root):
+        self.root = np.tril(root)
+        return self.root
+
+    def release_preconditioned(self, coef, clip):
+        gradient = self.hessian @ (self.roots * coef) - self.target
+        return self.root @ gradient + clip * self.noise.pop(0)
 
 
 def test_it_is_exact_for_linear_gradients_and_the_true_curvature():

@@ -3,8 +3,8 @@
 Laws are judged by statistics whose false alarms are rarer than 1e-7 each; keys are fixed.
 """
 
-import itertools
 import math
+from collections import Counter
 
 import mpmath
 import numpy as np
@@ -14,18 +14,16 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.base import clone
 from tables import table
+from twins import follows, law_of_orders, oracle_of
 from unreleased import choices
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPLogisticGCD
 from dpcd_sklearn.loops import _gcd
 from dpcd_sklearn.loops._problem import Problem
-from dpcd_sklearn.losses import SquaredLoss
 from dpcd_sklearn.penalties import Box, BoxPenalty, ElasticNet
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, SelectionEvent
-from dpcd_sklearn.privacy.ledger import charge
-from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, LazyChoice, RecordOracle
+from dpcd_sklearn.privacy.mechanisms import LazyChoice
 from dpcd_sklearn.privacy.noise import NoiseSource
-from dpcd_sklearn.privacy.sums import LocalPlace
 from dpcd_sklearn.solvers import GCD, FrankWolfe
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -42,41 +40,9 @@ def source(number=0):
 # ---- the law, by enumeration ---------------------------------------------------------------------
 
 
-def law_of_orders(scores, size):
-    """Plackett-Luce: after a choice both signs of its coordinate, 2 j and 2 j + 1, are out."""
-    candidates = {c: v for c, v in enumerate(scores) if v > NONE}
-    law = {}
-    for order in itertools.permutations(candidates, size):
-        if len({c // 2 for c in order}) < size:
-            continue
-        probability, left = 1.0, dict(candidates)
-        for c in order:
-            top = max(left.values())
-            probability *= math.exp(left[c] - top) / sum(math.exp(v - top) for v in left.values())
-            left.pop(c)
-            left.pop(c ^ 1, None)
-        law[order] = probability
-    assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-9)
-    return law
-
-
 def fits(drawn, law):
-    """Whether orders were drawn by a law, by a chi-square test that pools what is rare."""
-    draws, seen = len(drawn), {}
-    for order in map(tuple, drawn.tolist()):
-        seen[order] = seen.get(order, 0) + 1
-    if not all(law.get(order, 0) > 0 for order in seen):
-        return False
-    common = [order for order, q in law.items() if draws * q > 20]
-    table = [(seen.get(order, 0), draws * law[order]) for order in common]
-    rest = (draws - sum(a for a, _ in table), draws - sum(b for _, b in table))
-    if rest[1] > 20:
-        table.append(rest)
-    elif stats.poisson.sf(rest[0] - 1, max(rest[1], 1e-12)) < P_VALUE:
-        return False
-    observed, expected = np.array(table, dtype=float).T
-    statistic = np.sum((observed - expected) ** 2 / expected)
-    return stats.chi2.sf(statistic, max(len(table) - 1, 1)) > P_VALUE
+    """Whether orders were drawn by a law."""
+    return follows(Counter(map(tuple, drawn.tolist())), law)
 
 
 SHAPES = {
@@ -225,19 +191,6 @@ def test_depths_are_as_exact_as_the_proof_says(top, below):
 
 
 # ---- through the oracle --------------------------------------------------------------------------
-
-
-def oracle_of(X, y, event, M, *, lazy, clip=1.0, loss=None, key=None):
-    n = X.shape[0]
-    return RecordOracle(
-        charge(None, event),
-        CoordinateUnits(event, n_samples=n, smoothness=M, clip=clip, n_normalizer=n),
-        LocalPlace(X, y),
-        loss=loss or SquaredLoss(),
-        fit_intercept=len(M) > X.shape[1],
-        lazy=lazy,
-        key=key,
-    )
 
 
 @table("n_chosen", [1, 3])

@@ -22,12 +22,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import Pipeline
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLinearClassifier,
-    DPLogisticGCD,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLogisticGCD, PrivacyAccountant
 from dpcd_sklearn.preprocessing import BoundsScaler
 
 N_SAMPLES = 90

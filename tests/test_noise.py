@@ -23,12 +23,7 @@ from tables import table
 from unreleased import go_on_with
 
 from dpcd_sklearn.privacy.noise import NoiseSource, _exact_gaussian
-from dpcd_sklearn.privacy.noise._exact_gaussian import (
-    accept,
-    cell,
-    cell_table,
-    sure_table,
-)
+from dpcd_sklearn.privacy.noise._exact_gaussian import accept, cell, cell_table, sure_table
 from dpcd_sklearn.privacy.noise._noise import USES_AVX2
 
 P_VALUE = 1e-8  # of one comparison; there are fewer than a hundred

@@ -15,7 +15,6 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLogisticGCD,
     DPRidgeSkGD,
-    PrivacyAccountant,
 )
 from dpcd_sklearn.inspection import FitPlan, plan
 from dpcd_sklearn.model_selection import PrivateSearchCV
@@ -37,16 +36,14 @@ def made_up(errors, sizes=(100, 200, 400)):
     return FitPlan("Made", 200, 3, 1.0, 1e-5, event, (("noise", 1.0),), sizes, scores, plain)
 
 
-def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent():
-    accountant = PrivacyAccountant(1.0, 1e-6)
-    model = DPRidgeSkGD(**RIDGE.get_params(deep=False) | {"accountant": accountant})
+def test_what_is_planned_is_what_a_fit_releases_and_nothing_is_spent(uncharged):
+    model = DPRidgeSkGD(**RIDGE.get_params(deep=False) | {"accountant": uncharged})
     found = plan(model, 200, 3, sizes=[100], n_repeats=2, random_state=0)
     assert found.event == RIDGE.planned_event(200, 3)
     assert found.epsilon == pytest.approx(1.0)
     assert found.delta == 1 / 200**2
     assert list(found.sizes) == [100, 200]
     assert found.scores.shape == (2, 2)
-    assert not accountant.entries()
     assert not hasattr(model, "coef_")
     texts, shares = zip(*found.releases, strict=True)
     assert list(texts) == list(map(str, found.event.releases))

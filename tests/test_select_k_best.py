@@ -10,10 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from tables import table
 
-from dpcd_sklearn import (
-    DPLinearRegressor,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.inspection import find_leaks
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import DPPCA, DPSelectKBest
@@ -229,8 +226,6 @@ def test_bounds_by_name_are_planned_without_names():
     assert math.isfinite(pca.planned_event(ROWS, 2).releases[0].noise_multiplier)
 
 
-def test_more_columns_than_are_held_are_refused_before_the_charge():
-    accountant = PrivacyAccountant(10.0, 1e-6)
+def test_more_columns_than_are_held_are_refused_before_the_charge(uncharged):
     with pytest.raises(ValueError, match="4,001 columns"):
-        DPPCA(accountant=accountant).fit(np.zeros((2, 4001)))
-    assert accountant.entries() == []
+        DPPCA(accountant=uncharged).fit(np.zeros((2, 4001)))

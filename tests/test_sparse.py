@@ -9,10 +9,7 @@ from scipy import sparse
 from tables import table
 from unreleased import MovingSums
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLogisticGCD,
-)
+from dpcd_sklearn import DPLassoCD, DPLogisticGCD
 from dpcd_sklearn.losses import LogisticLoss
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent, NonPrivateEvent, SelectionEvent

@@ -154,9 +154,13 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
     follow(case, [case.sums(layout) for layout in LAYOUTS], 15)
 
 
-@table("K", [1, 3, 10])
-@table(("n", "p"), [(1037, 70), (140_003, 3)])
-@table("intercept", [False, True])
+@table(
+    ("n", "p", "K", "intercept"),
+    [
+        *((1037, 70, K, intercept) for K in (1, 3, 10) for intercept in (False, True)),
+        *((140_003, 3, 1, False), (140_003, 3, 10, True)),
+    ],
+)
 def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
     case = Case(K, n=n, p=p, density=0.7, alike=True, bounded=True, intercept=intercept)
     every = [case.sums(layout, n_threads=2, whole=True) for layout in LAYOUTS]

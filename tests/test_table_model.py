@@ -9,11 +9,7 @@ from sklearn.pipeline import make_pipeline
 from tables import table
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, Persons, PrivacyAccountant
-from dpcd_sklearn.compose import (
-    date_parts,
-    make_private_column_transformer,
-    private_table_model,
-)
+from dpcd_sklearn.compose import date_parts, make_private_column_transformer, private_table_model
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,

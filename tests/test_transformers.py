@@ -19,11 +19,7 @@ from sklearn.pipeline import make_pipeline
 from tables import table
 
 import dpcd_sklearn.preprocessing as preprocessing
-from dpcd_sklearn import (
-    DPLinearClassifier,
-    DPLinearRegressor,
-    PrivacyAccountant,
-)
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.compose import DPColumnTransformer
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
 from dpcd_sklearn.inspection import find_leaks

@@ -1,10 +1,14 @@
-"""Twins in NumPy share records with every option, their layouts, and the unit of a release."""
+"""Twins in NumPy share records with every option, layouts, the unit of a release and its law."""
 
+import itertools
 import math
 
 import numpy as np
+from scipy import stats
 
 from dpcd_sklearn.losses import MultinomialLoss, SquaredLoss
+from dpcd_sklearn.privacy.ledger import charge
+from dpcd_sklearn.privacy.mechanisms import CoordinateUnits, RecordOracle
 from dpcd_sklearn.privacy.sums import LocalPlace
 
 
@@ -81,21 +85,53 @@ class Records:
         return r.reshape(-1, self.K) * (1 if self.weights is None else self.weights[inside, None])
 
 
-class LinearOracle:
-    """Gradients H w - b, in units of sqrt(M) and a geometry, with noise that is given, and H."""
+# ---- greedy choices ------------------------------------------------------------------------------
 
-    def __init__(self, hessian, target, noise, smoothness=1.0, believed=1.0):
-        self.roots = np.sqrt(np.broadcast_to(smoothness, len(target)))
-        self.hessian = hessian / np.outer(self.roots, self.roots)
-        self.target, self.noise, self.believed = target / self.roots, list(noise), believed
 
-    def release_curvature(self):
-        return self.believed * self.hessian
+def oracle_of(X, y, event, M, *, clip=1.0, loss=None, lazy=False, key=None):
+    """An oracle that nobody was charged for."""
+    n = X.shape[0]
+    return RecordOracle(
+        charge(None, event),
+        CoordinateUnits(event, n_samples=n, smoothness=M, clip=clip, n_normalizer=n),
+        LocalPlace(X, y),
+        loss=loss or SquaredLoss(),
+        fit_intercept=len(M) > X.shape[1],
+        lazy=lazy,
+        key=key,
+    )
 
-    def fix_geometry(self, root):
-        self.root = np.tril(root)
-        return self.root
 
-    def release_preconditioned(self, coef, clip):
-        gradient = self.hessian @ (self.roots * coef) - self.target
-        return self.root @ gradient + clip * self.noise.pop(0)
+def law_of_orders(scores, size):
+    """Plackett-Luce: after a choice both signs of its coordinate, 2 j and 2 j + 1, are out."""
+    candidates = {c: v for c, v in enumerate(scores) if v > -math.inf}
+    law = {}
+    for order in itertools.permutations(candidates, size):
+        if len({c // 2 for c in order}) < size:
+            continue
+        probability, left = 1.0, dict(candidates)
+        for c in order:
+            top = max(left.values())
+            probability *= math.exp(left[c] - top) / sum(math.exp(v - top) for v in left.values())
+            left.pop(c)
+            left.pop(c ^ 1, None)
+        law[order] = probability
+    assert math.isclose(sum(law.values()), 1.0, rel_tol=1e-9)
+    return law
+
+
+def follows(seen, law, p_value=1e-8):
+    """Whether counts are those of draws by a law, by a chi-square test that pools what is rare."""
+    draws = sum(seen.values())
+    if not all(law.get(one, 0) > 0 for one in seen):
+        return False
+    common = [one for one, q in law.items() if draws * q > 20]
+    table = [(seen.get(one, 0), draws * law[one]) for one in common]
+    rest = (draws - sum(a for a, _ in table), draws - sum(b for _, b in table))
+    if rest[1] > 20:
+        table.append(rest)
+    elif stats.poisson.sf(rest[0] - 1, max(rest[1], 1e-12)) < p_value:
+        return False
+    observed, expected = np.array(table, dtype=float).T
+    statistic = np.sum((observed - expected) ** 2 / expected)
+    return stats.chi2.sf(statistic, max(len(table) - 1, 1)) > p_value

@@ -131,11 +131,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _start_at_shares(self, plan, receipt, place, key):
         """The model of the classes' shares, and where a fit starts: there if they are sure."""
-        request = plan.request
         weights = None if self.class_weight is None else self._stated_weights()
         intercepts = found_intercepts(plan, receipt, place, weights, key)
-        known = np.zeros((request.n_outputs, request.n_features)), intercepts
-        return known, known if starts_at_shares(request) else None
+        known = np.zeros((len(intercepts), plan.request.n_features)), intercepts
+        return known, known if starts_at_shares(plan.request) else None
 
     def _stated_outputs(self, n_outputs):
         if n_outputs == 1 and self.classes is not None:

@@ -318,7 +318,8 @@ class PrivateLinearModel(
             known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         first = start or (found and found.start(plan))
         plan = plan.attended_by(first, progress := Progress(self, plan.n_told, plan.charged))
-        solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
+        base = known if plan.request.n_classes > 2 else start  # shares of two may be unsure
+        solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), base)
         solution = with_length(plan, receipt, scaled, key, solution, known)
         solution = with_mean(plan, receipt, scaled, key, solution)
         # 5. what was released

@@ -73,7 +73,7 @@ class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
     With `opened_with`, bounds and a number of threads, it is the place that a plan opens; with
-    `k`, of output k alone; `in_columns`, for reading single columns; `along`, for one column that
+    `k`, of output k alone; `in_columns`, for reading single columns; `slopes`, for the columns that
     released coefficients make of the features.
     """
 
@@ -83,7 +83,7 @@ class PlaceOf(NamedTuple):
     opened_with: tuple | None = None
     k: int | None = None
     in_columns: bool = False
-    along: tuple | None = None
+    slopes: tuple | None = None
     elsewhere: dict = {}  # by the number of a partition, ids of persons whom another one has
 
     def open(self, records, number):
@@ -95,8 +95,8 @@ class PlaceOf(NamedTuple):
             place = place.of_output(self.k)
         if self.in_columns:
             place = place.in_columns()
-        if self.along is not None:
-            place = place.along(*self.along)
+        if self.slopes is not None:
+            place = place.slopes(*self.slopes)
         return place if self.opened_with is None else place.place(*self.opened_with)
 
 

@@ -11,8 +11,8 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_categories.md``, ``proofs/release_present_means.md``,
 ``proofs/release_columns.md``, ``proofs/release_running_counts.md`` and
 ``proofs/release_target_sums.md``; ``proofs/release_length.md`` is of a model of one feature.
-Mutants with half the noise are caught in ``tests/test_privacy_audit.py``,
-``tests/test_audit_mutants.py``, ``tests/test_quantiles.py``, ``tests/test_neighbours.py``,
+Mutants with half the noise are caught in ``tests/test_audit_mutants.py``,
+``tests/test_greedy_rules.py``, ``tests/test_quantiles.py``, ``tests/test_neighbours.py``,
 ``tests/test_audit_of_transformers.py`` and ``tests/test_select_k_best.py``, choices that are not as
 random as they claim in ``tests/test_lazy_selection.py``.
 """
