@@ -22,7 +22,6 @@ from ...exceptions import LedgerError
 from ._files import check_locks, create_file, say_new, say_where, sweep_drafts, temporary_path
 from ._ledger_entries import Balance, canonical, now
 from ._sqlite import (
-    COLUMNS,
     RESTORE,
     SIGNATURE,
     connected,
@@ -36,9 +35,6 @@ from ._sqlite import (
 
 # The user asks for these; the rest of the parameters follows from it.
 _FIXED = ("epsilon", "delta", "neighboring", "n_public", "testing", "max_contributions")
-_INSERT = (
-    f"INSERT INTO entries ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + c for c in COLUMNS)})"
-)
 
 
 class Ledger:
@@ -249,7 +245,8 @@ def insert(connection, balance, previous, facts):
     """Write one entry after the hash of the one before; `balance` includes it. Its hash."""
     entry = {"id": balance.entries, "time": now(), **facts, **balance.columns()}
     entry["hash"] = sha256(canonical(entry | {"previous": previous}))
-    connection.execute(_INSERT, entry)
+    places = ", ".join(f":{name}" for name in entry)
+    connection.execute(f"INSERT INTO entries ({', '.join(entry)}) VALUES ({places})", entry)
     return entry["hash"]
 
 

@@ -36,15 +36,17 @@ def spent(parameters, balance):
     """Share of a ledger that its entries took, as the loss of a Gaussian fit."""
     if not balance.all_private:
         return PrivacySpent(math.inf, parameters.delta)
-    return PrivacySpent(_equivalent(parameters, balance.amount), parameters.delta)
+    epsilon = min(_equivalent(parameters, balance.amount), parameters.epsilon)
+    return PrivacySpent(epsilon, parameters.delta)
 
 
 def _equivalent(parameters, amount):
     """The loss of a Gaussian fit that takes so much; of all that there is, the budget's."""
-    if amount >= Fraction(parameters.limit):
+    if amount == parameters.limit:
         return parameters.epsilon
-    epsilon = float(gdp_epsilon(math.sqrt(_upwards(amount)), parameters.delta))
-    return min(epsilon, parameters.epsilon)
+    if amount >= 1e16:
+        return math.inf
+    return float(gdp_epsilon(math.sqrt(_upwards(amount)), parameters.delta))
 
 
 def amount(parameters, event):
@@ -65,7 +67,7 @@ def cost(parameters, balance, fits):
     dearest = {n: max(alone[event] for event in events) for n, events in sizes.items()}
     private = all(each.private for each in found)
     together = math.fsum(each.amount for each in found)
-    counted = _counted(parameters, together) if private else math.inf
+    counted = _equivalent(parameters, together) if private else math.inf
     left, later = _times_left(parameters, balance, [event for event, _ in fits], found), balance
     if left:
         for each in found:
@@ -80,13 +82,6 @@ def cost(parameters, balance, fits):
         sizes=tuple((len(sizes[n]), n, dearest[n]) for n in sorted(sizes)),
         remaining=remaining(parameters, later) if left else None,
     )
-
-
-def _counted(parameters, amount):
-    """As `_equivalent`, also of more than there is."""
-    if amount == parameters.limit:
-        return parameters.epsilon
-    return float(gdp_epsilon(math.sqrt(amount), parameters.delta)) if amount < 1e16 else math.inf
 
 
 def remaining(parameters, balance):
@@ -118,14 +113,14 @@ def remaining(parameters, balance):
 
 def _times_left(parameters, balance, events, prices):
     """How often in a row some events are admitted together; infinitely if they take nothing."""
-    amount = sum((Fraction(p.amount) for p in prices if math.isfinite(p.amount)), Fraction(0))
     if not all(math.isfinite(p.amount) for p in prices):
         return 0
+    amount = sum(Fraction(p.amount) for p in prices)
     if amount == 0:
         return math.inf
     left = Fraction(parameters.limit) - balance.amount
     spare = Fraction(parameters.reserve) - balance.delta
-    delta = sum((Fraction(p.delta) for p in prices), Fraction(0))
+    delta = sum(Fraction(p.delta) for p in prices)
     if amount > left or delta > spare:
         return 0
     # the first time may have another price than the following
@@ -146,7 +141,7 @@ def refusal(parameters, balance, event):
     text = f"this fit would cost epsilon={alone:.6g} at delta={delta:g} by itself"
     later = None if balance.fresh else price(parameters, event, False)
     if later is not None:
-        counted = _counted(parameters, later.amount)
+        counted = _equivalent(parameters, later.amount)
         if counted > 1.001 * alone:
             text += f", counts as epsilon={counted:.6g} after other charges"
     text += (

@@ -69,11 +69,6 @@ _TRIGGERS = (
     WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM entries)
     BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
 )
-COLUMNS = (
-    "id", "time", "estimator", "params", "event", "releases", "amount", "delta", "n_samples",
-    "n_features", "private", "version", "amount_sum", "delta_sum", "all_private", "hash", "user",
-    "host", "note",
-)  # fmt: skip
 SIGNATURE = ("user", "host", "note")  # NULL in entries of UNSIGNED_VERSION, which hash without them
 
 RESTORE = (
