@@ -5,20 +5,8 @@ from importlib.metadata import PackageNotFoundError, version
 from .exceptions import BudgetExceededError, LedgerError, PrivacyLeakWarning
 
 try:
-    from .linear_model import (
-        DPElasticNetCV,
-        DPGammaRegressor,
-        DPLassoCD,
-        DPLassoCV,
-        DPLinearClassifier,
-        DPLinearRegressor,
-        DPLogisticCV,
-        DPLogisticGCD,
-        DPPoissonRegressor,
-        DPQuantileRegressor,
-        DPRidgeCV,
-        DPRidgeSkGD,
-    )
+    from . import linear_model
+    from .linear_model import *  # noqa: F403
     from .privacy.ledger._accountant import PrivacyAccountant
     from .utils._persons import Persons
 except ImportError as error:
@@ -35,22 +23,6 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = [
-    "BudgetExceededError",
-    "DPElasticNetCV",
-    "DPGammaRegressor",
-    "DPLassoCD",
-    "DPLassoCV",
-    "DPLinearClassifier",
-    "DPLinearRegressor",
-    "DPLogisticCV",
-    "DPLogisticGCD",
-    "DPPoissonRegressor",
-    "DPQuantileRegressor",
-    "DPRidgeCV",
-    "DPRidgeSkGD",
-    "LedgerError",
-    "Persons",
-    "PrivacyAccountant",
-    "PrivacyLeakWarning",
-]
+__all__ = ["BudgetExceededError", "LedgerError", "Persons"]
+__all__ += ["PrivacyAccountant", "PrivacyLeakWarning"]
+__all__ += linear_model.__all__

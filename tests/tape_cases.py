@@ -481,6 +481,8 @@ for _name, _records, _make in [
      estimator(DPLinearRegressor, solver=SGD(0.3, step_decay=0.5, momentum=0.3))),
     ("length of margins", two,
      estimator(DPLinearClassifier, classes=[0, 1], epsilon=20.0, feature_bounds=(-2, 2))),
+    ("length of margins, words", three,
+     estimator(DPLinearClassifier, classes=[*"abc"], epsilon=30.0, feature_bounds=(-2, 2))),
     ("far records", numbers, estimator(DPLinearRegressor, **STATED | {"epsilon": 60.0})),
     ("far records, add_remove, huber", numbers,
      estimator(DPLinearRegressor, Huber(0.7), **STATED | ADD_REMOVE | {"epsilon": 60.0})),

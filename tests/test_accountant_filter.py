@@ -112,12 +112,12 @@ def any_event(rng, epsilon, delta, most):
 
 
 def told_otherwise(rng, event):
-    """The same releases in another order, one of them in two parts, within a fit of its own."""
+    """The same releases in another order, one of them in two parts."""
     releases = [event.releases[i] for i in rng.permutation(len(event.releases))]
     first = releases[0]
     if getattr(first, "count", 1) > 1:
         releases[:1] = [replace(first, count=1), replace(first, count=first.count - 1)]
-    return FitEvent((FitEvent(tuple(releases[:1])), *releases[1:]))
+    return FitEvent(tuple(releases))
 
 
 def whole_budgets(seed, cases, most):
@@ -359,7 +359,7 @@ class UnknownEvent:
         (FitEvent((GaussianEvent(1e200),)), ValueError),
         (FitEvent((SelectionEvent(-1.0),)), ValueError),
         (FitEvent((SelectionEvent(1e200),)), ValueError),
-        (FitEvent((FitEvent((GaussianEvent(5.0),), "add_remove"),)), ValueError),
+        (FitEvent((FitEvent((GaussianEvent(5.0),)),)), TypeError),
         (FitEvent((GaussianEvent(5.0),), "add_remove"), ValueError),
         (INFINITE, ValueError),
         (FitEvent((GaussianEvent(5.0), NonPrivateEvent())), ValueError),

@@ -20,8 +20,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
 from dpcd_sklearn.inspection._audit import shape_of
-from dpcd_sklearn.inspection._audit_tape import Kind
-from dpcd_sklearn.inspection._release_audit import audit_releases
+from dpcd_sklearn.inspection._release_audit import Kind, audit_releases
 from dpcd_sklearn.inspection._release_tests import least_error, power_text
 from dpcd_sklearn.inspection._simulated_records import CHANGES, OF_KIND, SimulatedRecords
 from dpcd_sklearn.plan import _label_prior, _records_outside, _smoothness

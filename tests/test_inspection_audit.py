@@ -16,7 +16,7 @@ from tables import table
 from dpcd_sklearn import DPLassoCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.inspection import BudgetDisplay, audit
 from dpcd_sklearn.inspection import _release_audit as audits
-from dpcd_sklearn.inspection._audit_tape import Kind
+from dpcd_sklearn.inspection._release_audit import Kind
 from dpcd_sklearn.inspection._release_tests import error_bound, least_error, mu_proved
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import GaussianEvent, PoissonSampledEvent

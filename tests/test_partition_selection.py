@@ -15,8 +15,8 @@ from dpcd_sklearn.privacy.accounting import (
     CoveredEvent,
     FitEvent,
     NonPrivateEvent,
-    delta_of,
     epsilon_of,
+    loss_of,
 )
 from dpcd_sklearn.privacy.accounting._joint import partition_event
 from dpcd_sklearn.privacy.ledger import charge
@@ -86,7 +86,7 @@ def test_neighbours_are_told_apart_as_far_as_is_claimed(neighboring, spare):
     for epsilon in (0.0, 0.2, 0.7, 1.5):
         forth = np.maximum(P - math.exp(epsilon) * (1 - named) * Q, 0).sum()
         back = named + np.maximum((1 - named) * Q - math.exp(epsilon) * P, 0).sum()
-        assert max(forth, back) <= delta_of(event, epsilon) * (1 + 1e-6)
+        assert max(forth, back) <= loss_of(event, 1e-20).delta(epsilon) * (1 + 1e-6)
 
 
 @table("epsilon", [0.05, 1.0, 8.0])

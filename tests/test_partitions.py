@@ -19,7 +19,7 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
-from dpcd_sklearn.partitions._public_bits import public_bits
+from dpcd_sklearn.partitions._partition import public_bits
 from dpcd_sklearn.privacy.mechanisms import _quantiles
 from dpcd_sklearn.privacy.sums import Dialogue, LocalPlace
 from dpcd_sklearn.solvers import GCD

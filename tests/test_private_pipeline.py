@@ -134,7 +134,7 @@ def test_what_was_planned_before_changes_no_plan():
     models[2].set_params(dpridgeskgd__alpha=7.0)
     one, other, again = (model.planned_event(1000, P) for model in models)
     assert one == again != other
-    for cached in (_joint._scale_of_all, _joint._scale_of_last, _joint._pair, _loss._cover):
+    for cached in (_joint._scale_of_all, _joint._scale_of_last, _joint._pair, _loss.cover):
         cached.cache_clear()
     assert models[2].planned_event(1000, P) == one
     assert models[0].planned_event(1000, P) == one

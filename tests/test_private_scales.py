@@ -312,12 +312,23 @@ def test_one_scale_has_a_centre_that_is_paid_for_in_the_same_event(centers):
     for _ in range(9):
         model.fit(X, y)
         assert model.privacy_event_ == plan.event == model.planned_event(*X.shape)
-        assert model.feature_bounds_ is None
+        lo, hi = model.feature_bounds_
+        assert (hi == 2 * model.row_norm_bound_).all() and (lo == -hi).all()
     assert 0.3 < np.median(centers, axis=0)[means.argmax()] / means.max() < 2
     for params in ({"fit_intercept": False}, {"feature_scale": 1.0}, {"row_norm_bound": 1.0}):
         other = clone(model).set_params(**params)._plan(*X.shape, 1)
         assert other.part_of("smoothness") is None
     assert clone(model)._plan(*X.shape, 1, sparse=True).part_of("smoothness") is None
+
+
+def test_rare_amounts_ruin_no_model_of_one_scale():
+    # a median row holds none of them: uncut, they sent predictions to either end of the target
+    rng, model = np.random.default_rng(0), DPLinearRegressor(epsilon=0.3)
+    X = rng.normal(size=(1_000, 10))
+    X[:, 0] = np.where(rng.random(1_000) < 0.75, 0.0, 1e4 * np.exp(rng.normal(size=1_000)))
+    y = X[:, 1:].sum(axis=1) + rng.normal(size=1_000)
+    scores = [model.fit(X, y).score(X, y) for _ in range(30)]
+    assert model.row_norm_bound_ is not None and np.quantile(scores, 0.1) > 0
 
 
 @pytest.mark.slow

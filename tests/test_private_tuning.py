@@ -105,7 +105,7 @@ def test_no_enumerated_search_exceeds_its_bound_in_either_direction():
 def covered(P, Q, both):
     losses = [loss_of_pair(P, Q), loss_of_pair(Q, P)]
     spare = 1e-13 + 1.01 * max(loss.infinite for loss in losses)
-    return cover(losses if both else losses[:1], spare), spare
+    return max(cover(loss, spare) for loss in losses[: 1 + both]), spare
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -156,7 +156,7 @@ def most_over_covers(rng, mu_of, spare_of=lambda spare: spare, n_cases=N_CASES):
 
 
 def of_dearest(losses, spare):
-    return max(cover(both, spare) for both in losses)
+    return max(cover(loss, spare) for both in losses for loss in both)
 
 
 def test_no_search_over_candidates_of_any_kind_exceeds_what_is_charged_for_their_covers():

@@ -19,7 +19,7 @@ from dpcd_sklearn.samplings import (
     Sampling,
     SingleSampling,
 )
-from dpcd_sklearn.samplings._checks import draw_indices
+from dpcd_sklearn.samplings._samplings import draw_indices
 
 P_VALUE = 1e-6
 

@@ -1,10 +1,11 @@
 """scikit-learn's ColumnTransformer, whose layout is public and whose parts share one budget."""
 
-from typing import Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
@@ -14,13 +15,14 @@ from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..utils._compat import HasMethods, StrOptions, fit_context
+from ..utils._compat import ColumnTransformer, HasMethods, StrOptions, fit_context
 from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 
 _WITHIN = "columns"  # the name of the step that does it
 
 
+@dataclass(eq=False, repr=False)
 class DPColumnTransformer(PrivateFit, ColumnTransformer):
     """Transform columns by private steps of their own, which share one budget.
 
@@ -134,28 +136,16 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         "verbose_feature_names_out": ["boolean"],
     }
 
-    def __init__(
-        self,
-        transformers,
-        *,
-        epsilon: float = 0.5,
-        delta: Auto = "auto",
-        shares="auto",
-        remainder="drop",
-        verbose_feature_names_out: bool = True,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        accountant=None,
-    ):
-        self.transformers = transformers
-        self.epsilon = epsilon
-        self.delta = delta
-        self.shares = shares
-        self.remainder = remainder
-        self.verbose_feature_names_out = verbose_feature_names_out
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.accountant = accountant
+    transformers: Any
+    _: KW_ONLY
+    epsilon: float = 0.5
+    delta: Auto = "auto"
+    shares: Any = "auto"
+    remainder: Any = "drop"
+    verbose_feature_names_out: bool = True
+    neighboring: Neighboring = "replace_one"
+    n_public: int | None = None
+    accountant: Any = None
 
     @property
     def charges_nothing(self):

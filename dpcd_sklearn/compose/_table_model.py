@@ -10,8 +10,7 @@ from sklearn.pipeline import make_pipeline
 from ..linear_model import DPLinearClassifier, DPLinearRegressor
 from ..pipeline import PrivatePipeline, make_private_pipeline
 from ..preprocessing import BoundsScaler, DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
-from ..utils._input import refuse_repeated_names
-from ..utils._tables import (
+from ..utils._cells import (
     AS_DAYS,
     as_dates,
     columns_of_kind,
@@ -21,6 +20,7 @@ from ..utils._tables import (
     wrapped,
     written,
 )
+from ..utils._input import refuse_repeated_names
 from ..utils._typing import Auto, Neighboring
 from ._column_transformer import make_private_column_transformer
 

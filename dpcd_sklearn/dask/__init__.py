@@ -1,6 +1,6 @@
 """The estimators for records in the partitions of a Dask cluster; needs the extra ``dask``."""
 
-from ._estimators import (
+from ._on_a_cluster import (
     DPLassoCD,
     DPLinearClassifier,
     DPLinearRegressor,

@@ -4,6 +4,8 @@ import copy
 import inspect
 import math
 import re
+from dataclasses import dataclass
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -11,6 +13,7 @@ from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .. import linear_model as local
 from ..linear_model._records import refuse_nobody
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
@@ -39,16 +42,8 @@ _FIRST = """
 
 def on_a_cluster(cls):
     """A class decorator: the parameters of the local estimator, and a client."""
-    local = cls.__bases__[-1]
-    signature = inspect.signature(local.__init__)
-    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
-
-    def __init__(self, *args, client=None, **kwargs):  # noqa: N807
-        super(cls, self).__init__(*args, **kwargs)
-        self.client = client
-
-    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), client])
-    cls.__init__, cls._local = __init__, local
+    cls = dataclass(eq=False, repr=False)(cls)
+    local = cls._local = cls.__bases__[-1]
     cls._parameter_constraints = local._parameter_constraints | {"client": "no_validation"}
     first, _, rest = inspect.getdoc(local).partition("\n")
     doc = f"{first}{_FIRST.format(name=local.__name__)}" + "".join(
@@ -59,8 +54,11 @@ def on_a_cluster(cls):
     return cls
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnACluster:
     """A mixin, to the left of the local estimator."""
+
+    client: Any = None
 
     def _checked(self, X, y, sample_weight, groups):
         groups = ids_of(self.neighboring, groups)
@@ -236,3 +234,31 @@ def _predict(X, local, method):
     if not hasattr(X, "columns"):
         return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
     return getattr(local, method)(X)
+
+
+# ---- The estimators, by the names that they have on one machine ----------------------------------
+
+
+@on_a_cluster
+class DPLassoCD(OnACluster, local.DPLassoCD):
+    pass
+
+
+@on_a_cluster
+class DPRidgeSkGD(OnACluster, local.DPRidgeSkGD):
+    pass
+
+
+@on_a_cluster
+class DPLogisticGCD(ClassifierOnACluster, local.DPLogisticGCD):
+    pass
+
+
+@on_a_cluster
+class DPLinearRegressor(OnACluster, local.DPLinearRegressor):
+    pass
+
+
+@on_a_cluster
+class DPLinearClassifier(ClassifierOnACluster, local.DPLinearClassifier):
+    pass

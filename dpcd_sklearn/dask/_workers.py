@@ -13,9 +13,8 @@ from contextlib import suppress
 
 from distributed import KilledWorker, wait
 
-from ..partitions._partition import Partition
+from ..partitions._partition import Partition, public_bits
 from ..partitions._partitioned_records import Holders, each_once
-from ..partitions._public_bits import public_bits
 
 # Seconds: between two looks at whether a worker is still there, and for one to come (back).
 _GLANCE, _PATIENCE = 1.0, 60.0

@@ -8,8 +8,8 @@ from numbers import Real
 
 from sklearn.base import is_classifier
 
+from ..utils._cells import is_identifier
 from ..utils._stated import ReproducibleNoise
-from ..utils._tables import is_identifier
 from ._classes import LEARNS_NOTHING, class_of, full_name, is_elementwise
 from ._object_tree import density_decides, guarded, has
 

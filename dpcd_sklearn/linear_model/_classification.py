@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..losses import stated_loss
 from ..plan._label_prior import found_intercepts, starts_at_shares
 from ..utils._cells import as_array, kind_of_values, numbers_of, read_labels, stated_labels
+from ..utils._compat import ClassifierMixin
 from ..utils._input import read_input
 from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
@@ -27,7 +27,6 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     loss = "auto"
     classes = None
-    class_weight = None
     unknown_label = "first"
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | of(
@@ -132,11 +131,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
 
     def _start_at_shares(self, plan, receipt, place, key):
         """The model of the classes' shares, and where a fit starts: there if they are sure."""
-        request = plan.request
         weights = None if self.class_weight is None else self._stated_weights()
         intercepts = found_intercepts(plan, receipt, place, weights, key)
-        known = np.zeros((request.n_outputs, request.n_features)), intercepts
-        return known, known if starts_at_shares(request) else None
+        known = np.zeros((len(intercepts), plan.request.n_features)), intercepts
+        return known, known if starts_at_shares(plan.request) else None
 
     def _stated_outputs(self, n_outputs):
         if n_outputs == 1 and self.classes is not None:

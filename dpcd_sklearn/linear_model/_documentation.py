@@ -14,20 +14,6 @@ _OF_FEW = {
 }
 
 
-def short_signature(cls):
-    """The first line of `help`: no types, and no parameters that few need.
-
-    Whoever calls by it, as checks of scikit-learn do, passes parameters that there are.
-    """
-    _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    shown = [
-        parameter.replace(annotation=parameter.empty)
-        for parameter in parameters
-        if parameter.name not in _OF_FEW
-    ]
-    return inspect.Signature(shown)
-
-
 def by_name(texts):
     """Texts of parameters, each of which begins ``name : type``, by their names."""
     listed = re.split(r"\n(?=    \S)", texts.rstrip())
@@ -46,6 +32,24 @@ _THEMES = {
     "What is released beside": "inference coef_path",
     "The run": "verbose random_state n_threads",
 }
+
+
+class ShortSignature:
+    """The first line of `help`: no types, parameters by theme, and none that few need.
+
+    Whoever calls by it, as checks of scikit-learn do, passes parameters that there are.
+    """
+
+    def __get__(self, estimator, cls):
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()
+        listed = " ".join([*_THEMES.values(), *(one.name for one in parameters)]).split()
+        shown = [
+            parameter.replace(annotation=parameter.empty)
+            for parameter in sorted(parameters, key=lambda one: (one.kind, listed.index(one.name)))
+            if parameter.name not in _OF_FEW
+        ]
+        return inspect.Signature(shown)
+
 
 # Chapters of the guide, and what larger values do, each with its parameters.
 _CHAPTERS = {

@@ -1,18 +1,12 @@
 """Private Lasso, by proximal coordinate descent or what suits it better."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from sklearn.linear_model import Lasso
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import CD
 from ..utils._typing import (
-    ArrayLike,
-    Auto,
-    Bounds,
-    Neighboring,
-    Seed,
     TargetBounds,
 )
 from ._inference import InferenceMixin
@@ -20,6 +14,7 @@ from ._parameters import GENERIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
+@dataclass(eq=False, repr=False)
 class DPLassoCD(InferenceMixin, PrivateRegressor):
     r"""Lasso under differential privacy, by the solver that suits it, or by DP-CD.
 
@@ -167,56 +162,11 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         | {"sampling": [None, *CD._parameter_constraints["sampling"]]}
     )
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
-        sampling: Literal["uniform", "importance"] | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
-        positive: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.sampling = sampling
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    _: KW_ONLY
+    sampling: Literal["uniform", "importance"] | None = None
+    positive: bool = False
+    target_bounds: TargetBounds | None = None
 
     def _plain(self):
         plain = Lasso(self._strength, fit_intercept=self.fit_intercept, positive=self.positive)

@@ -1,5 +1,6 @@
 """Private linear classification with any loss, penalty and solver."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -7,15 +8,14 @@ from sklearn.linear_model import LogisticRegression
 
 from ..losses import losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike
 from ._classification import PrivateClassifier
 from ._inference import InferenceMixin
 from ._parameters import GENERIC
 
 
+@dataclass(eq=False, repr=False)
 class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     r"""Linear classification under differential privacy: any loss, penalty and solver.
 
@@ -228,66 +228,16 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         | {"loss": [StrOptions({"auto", "log_loss", *losses_for("classification")})]}
     )
 
-    def __init__(
-        self,
-        loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto",
-        *,
-        penalty: str | StatedPenalty | None = None,
-        alpha: float = 0.0001,
-        l1_ratio: float = 0.15,
-        constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
-        solver: str | Solver = "auto",
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
-        classes: ArrayLike | None = None,
-        class_weight: dict | None = None,
-        unknown_label: Literal["first", "raise"] = "first",
-        penalize_intercept: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.constraint = constraint
-        self.solver = solver
-        self.epsilon = epsilon
-        self.delta = delta
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.unknown_label = unknown_label
-        self.penalize_intercept = penalize_intercept
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    loss: Literal["auto", "log_loss", "logistic", "multinomial"] = "auto"
+    _: KW_ONLY
+    penalty: str | StatedPenalty | None = None
+    alpha: float = 0.0001
+    l1_ratio: float = 0.15
+    constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None
+    classes: ArrayLike | None = None
+    class_weight: dict | None = None
+    unknown_label: Literal["first", "raise"] = "first"
+    penalize_intercept: bool = False
 
     def _plain(self):
         # its C is 1 / (alpha n), and n is not kept

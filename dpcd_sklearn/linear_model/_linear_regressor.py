@@ -1,5 +1,6 @@
 """Private linear regression with any loss, penalty and solver."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from sklearn.linear_model import (
@@ -11,15 +12,14 @@ from sklearn.linear_model import (
 
 from ..losses import STATED_LOSSES, Huber, Quantile, Tweedie, loss_of, losses_for
 from ..penalties import L1Ball, L2Ball, StatedPenalty
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._compat import StrOptions
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed, TargetBounds
+from ..utils._typing import TargetBounds
 from ._inference import InferenceMixin
 from ._parameters import GENERIC
 from ._regression import PrivateRegressor, WithExposure
 
 
+@dataclass(eq=False, repr=False)
 class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
     r"""Linear regression under differential privacy: any loss, penalty and solver.
 
@@ -206,62 +206,14 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         | {"loss": [StrOptions({"squared_error", *losses_for("regression")}), *STATED_LOSSES]}
     )
 
-    def __init__(
-        self,
-        loss: str | Huber | Tweedie | Quantile = "squared",
-        *,
-        penalty: str | StatedPenalty | None = None,
-        alpha: float = 0.0001,
-        l1_ratio: float = 0.15,
-        constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None,
-        solver: str | Solver = "auto",
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.constraint = constraint
-        self.solver = solver
-        self.epsilon = epsilon
-        self.delta = delta
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    loss: str | Huber | Tweedie | Quantile = "squared"
+    _: KW_ONLY
+    penalty: str | StatedPenalty | None = None
+    alpha: float = 0.0001
+    l1_ratio: float = 0.15
+    constraint: Literal["l1_ball", "l2_ball"] | L1Ball | L2Ball | None = None
+    penalize_intercept: bool = False
+    target_bounds: TargetBounds | None = None
 
     def _plain(self):
         share = getattr(self, "l1_ratio_", self.l1_ratio)

@@ -1,20 +1,20 @@
 """Private logistic regression, by greedy coordinate descent or what suits it better."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers import GCD
-from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
+from ..utils._typing import ArrayLike
 from ._classification import PrivateClassifier
 from ._inference import InferenceMixin
 from ._parameters import CLASSIFICATION, GENERIC, of
 from ._strengths import values_of
 
 
+@dataclass(eq=False, repr=False)
 class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     r"""Logistic regression under differential privacy, by the solver that suits it, or by DP-GCD.
 
@@ -200,58 +200,12 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         | {"rule": [None, *GCD._parameter_constraints["rule"]]}
     )
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        l1_ratio: float = 0.0,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
-        rule: Literal["gs-s", "gs-r", "gs-q"] | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
-        classes: ArrayLike | None = None,
-        class_weight: dict | None = None,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.rule = rule
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.classes = classes
-        self.class_weight = class_weight
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    C: float = 1.0
+    _: KW_ONLY
+    l1_ratio: float = 0.0
+    rule: Literal["gs-s", "gs-r", "gs-q"] | None = None
+    classes: ArrayLike | None = None
+    class_weight: dict | None = None
 
     def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's C multiplies a sum of losses: divide by C n to stand beside our mean

@@ -1,6 +1,8 @@
 """Which values the estimators' parameters take, and the objects that words stand for."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 
@@ -8,9 +10,11 @@ from ..losses import ABSENT
 from ..penalties import CONSTRAINTS, SEPARABLE, Box, StatedPenalty
 from ..plan._private_fit import BUDGET_CONSTRAINTS
 from ..plan._solver import Solver
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..solvers._choice import SOLVERS
-from ..utils._compat import Interval, StrOptions
+from ..utils._compat import BaseEstimator, Interval, StrOptions
 from ..utils._stated import ReproducibleNoise, Stated
+from ..utils._typing import ArrayLike, Auto, Bounds, Neighboring, Seed
 
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
@@ -18,7 +22,7 @@ _AUTO_OR_POSITIVE = [StrOptions({"auto"}), *_POSITIVE]
 SEVERAL = [list, tuple, np.ndarray]
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
-# Parameters of every estimator.
+# Values that the parameters of every estimator may have.
 COMMON = BUDGET_CONSTRAINTS | {
     "clip": _AUTO_OR_POSITIVE,
     "max_iter": _AUTO_OR_POSITIVE,
@@ -35,6 +39,32 @@ COMMON = BUDGET_CONSTRAINTS | {
     "random_state": ["random_state", ReproducibleNoise],
     "n_threads": [None, *_COUNT],
 }
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SharedParameters(BaseEstimator):
+    """Parameters of every estimator, with their defaults."""
+
+    epsilon: float = 1.0
+    delta: Auto = "auto"
+    solver: str | Solver = "auto"
+    inference: bool = False
+    neighboring: Neighboring = "replace_one"
+    n_public: int | None = None
+    clip: Auto = "auto"
+    max_iter: Auto = "auto"
+    fit_intercept: bool = True
+    feature_bounds: Bounds | None = None
+    feature_scale: ArrayLike | Literal["private"] | None = None
+    row_norm_bound: float | None = None
+    tol: float = 1e-6
+    coef_path: bool = False
+    warm_start: bool = False
+    verbose: int = 0
+    accountant: PrivacyAccountant | None = None
+    random_state: Seed | None = None
+    n_threads: int | None = None
+
 
 # Parameters of the generic estimators, and of some of the presets.
 GENERIC = {

@@ -51,8 +51,6 @@ def parameters_of(preset, left_out, **own):
 class _ChoosesStrength:
     """A preset whose strength is a list or "auto"."""
 
-    solver = max_iter = "auto"
-    sampling = block_size = rule = None
     _of_its_name = ()
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import UnknownScaleWarning
@@ -45,10 +44,11 @@ from ..utils._stated import Stated
 from ..utils._texts import with_shared_texts
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._documentation import TEXTS, in_two_tiers, short_signature
+from ._documentation import TEXTS, ShortSignature, in_two_tiers
 from ._parameters import (
     COMMON,
     MAY_BE_OBJECTS,
+    SharedParameters,
     ball_of,
     bounds_of,
     refuse_absent,
@@ -75,7 +75,7 @@ _REALS |= dict.fromkeys(("C", "clip", "max_iter", "tol"), {"closed": "neither"})
 
 
 class PrivateLinearModel(
-    WithStrength, Exported, PrivateFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+    WithStrength, Exported, PrivateFit, CallbackSupportMixin, SharedParameters, metaclass=ABCMeta
 ):
     """A linear model fitted through an oracle; see DPLinearRegressor for all parameters.
 
@@ -93,10 +93,8 @@ class PrivateLinearModel(
     l1_ratio = 0.0
     positive = False
     constraint = None
-    inference = penalize_intercept = coef_path = warm_start = False
+    penalize_intercept = False
     class_weight = None
-    verbose = 0
-    n_threads = None
 
     _target_is_numeric = None
     _has_many_targets = False
@@ -108,10 +106,10 @@ class PrivateLinearModel(
         n_features_in_: int
 
     _parameter_constraints = COMMON
+    __signature__ = ShortSignature()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = short_signature(cls)
         cls.__doc__ = in_two_tiers(with_shared_texts(cls.__doc__, TEXTS))
 
     def __new__(cls, *args, **params):  # before Python refuses them with fewer words
@@ -320,7 +318,8 @@ class PrivateLinearModel(
             known, start = self._start_at_shares(plan, receipt, scaled.labels(), key)
         first = start or (found and found.start(plan))
         plan = plan.attended_by(first, progress := Progress(self, plan.n_told, plan.charged))
-        solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), start)
+        base = known if plan.request.n_classes > 2 else start  # shares of two may be unsure
+        solution = shrunk(plan, records.run(plan, receipt, scaled, key, generator), base)
         solution = with_length(plan, receipt, scaled, key, solution, known)
         solution = with_mean(plan, receipt, scaled, key, solution)
         # 5. what was released

@@ -14,13 +14,13 @@ from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_tweedie_score, r2_score
 from sklearn.utils import check_array, column_or_1d
 
 from ..losses import loss_of
 from ..plan._target_mean import found_mean, start_within
+from ..utils._compat import RegressorMixin
 from ..utils._input import check_finite_target, read_input
 from ..utils._other_arrays import given_back, on_host, refuse_collections
 from ..utils._public import check_bounds

@@ -1,20 +1,13 @@
 """Private ridge regression, by sketched gradient descent or what suits it better."""
 
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from ..plan._solver import Solver
-from ..privacy.ledger._accountant import PrivacyAccountant
 from ..samplings import Sampling
 from ..solvers import SkGD
 from ..utils._typing import (
-    ArrayLike,
-    Auto,
-    Bounds,
-    Neighboring,
-    Seed,
     TargetBounds,
 )
 from ._inference import InferenceMixin
@@ -22,6 +15,7 @@ from ._parameters import GENERIC, REGRESSION, of
 from ._regression import PrivateRegressor
 
 
+@dataclass(eq=False, repr=False)
 class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     r"""Ridge regression under differential privacy, by the solver that suits it, or by DP-SkGD.
 
@@ -173,58 +167,12 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         | {"sampling": [None, *SkGD._parameter_constraints["sampling"]]}
     )
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        solver: str | Solver = "auto",
-        sampling: str | Sampling | None = None,
-        block_size: int | None = None,
-        inference: bool = False,
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        clip: Auto = "auto",
-        max_iter: Auto = "auto",
-        fit_intercept: bool = True,
-        positive: bool = False,
-        feature_bounds: Bounds | None = None,
-        feature_scale: ArrayLike | Literal["private"] | None = None,
-        row_norm_bound: float | None = None,
-        target_bounds: TargetBounds | None = None,
-        tol: float = 1e-6,
-        coef_path: bool = False,
-        warm_start: bool = False,
-        verbose: int = 0,
-        accountant: PrivacyAccountant | None = None,
-        random_state: Seed | None = None,
-        n_threads: int | None = None,
-    ):
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.delta = delta
-        self.solver = solver
-        self.sampling = sampling
-        self.block_size = block_size
-        self.inference = inference
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.clip = clip
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.feature_bounds = feature_bounds
-        self.feature_scale = feature_scale
-        self.row_norm_bound = row_norm_bound
-        self.target_bounds = target_bounds
-        self.tol = tol
-        self.coef_path = coef_path
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.accountant = accountant
-        self.random_state = random_state
-        self.n_threads = n_threads
+    alpha: float = 1.0
+    _: KW_ONLY
+    sampling: str | Sampling | None = None
+    block_size: int | None = None
+    positive: bool = False
+    target_bounds: TargetBounds | None = None
 
     def _beside_mean_loss(self, value, n_normalizer):
         # scikit-learn's Ridge has a sum of squares: alpha ||w||^2 / (2 n) beside our mean

@@ -26,15 +26,15 @@ cdef class OracleIterate(Iterate):
         self.oracle.apply_step(&everything[0], everything.shape[0], &step[0])
 
 
-def partials(SolverOracle oracle, const double[:, ::1] points, Py_ssize_t j):
-    """Released derivatives of coordinate j at each of several public points, in their order.
+def partials(SolverOracle oracle, const double[:, ::1] points, const Py_ssize_t[::1] coordinates):
+    """Released derivatives at several public points, in their order, of a coordinate each.
 
     Parameters
     ----------
     oracle : SolverOracle
         At zero.
     points : ndarray of shape (n_points, n_coordinates)
-    j : int
+    coordinates : ndarray of shape (n_points,), intp
 
     Returns
     -------
@@ -51,6 +51,6 @@ def partials(SolverOracle oracle, const double[:, ::1] points, Py_ssize_t j):
     cdef double[::1] found = np.empty(points.shape[0])
     for k in range(points.shape[0]):
         oracle.apply_step(&everything[0], everything.shape[0], &steps[k, 0])
-        if oracle.release_partial(j, &found[k]) < 0:
+        if oracle.release_partial(coordinates[k], &found[k]) < 0:
             raise refused()
     return np.asarray(found)

@@ -19,10 +19,9 @@ from ..privacy.sums._score_sums import (
     sum_bounded,
     sum_pairs,
 )
-from ..utils._cells import numbers_of
+from ..utils._cells import columns_of_words, numbers_of
 from ..utils._compat import safe_indexing
 from ..utils._input import read_input, read_records, without_duplicates
-from ..utils._tables import columns_of_words
 from ..utils._tiles import elementwise
 from ..utils._warnings import silence
 

@@ -31,7 +31,7 @@ _FORBIDDEN = {
 
 
 def check_distributions(param_distributions):
-    """The distributions as a list of dicts, or the error that says what is wrong with them.
+    """The distributions as dicts of lists, or the error that says what is wrong with them.
 
     Raises
     ------
@@ -61,19 +61,17 @@ def check_distributions(param_distributions):
                 )
             if len(values) == 0:
                 raise ValueError(f"the distribution of {name} is empty")
-            _refuse_duplicates(name, _items(values))
+            seen = set()
+            for value in values:  # one that is listed twice would be as likely as two
+                if (key := key_of(value)) in seen:
+                    raise ValueError(f"the distribution of {name} has {value} twice; list it once")
+                seen.add(key)
     if not any(grids):
         raise ValueError("param_distributions names no parameter: there is nothing to search")
-    return list(grids)
-
-
-def _refuse_duplicates(name, values):
-    """Refuse a value that is listed twice: it would be as likely as two."""
-    seen = set()
-    for value in values:
-        if (key := key_of(value)) in seen:
-            raise ValueError(f"the distribution of {name} has {value} twice; list it once")
-        seen.add(key)
+    return [
+        {name: values if hasattr(values, "rvs") else list(values) for name, values in grid.items()}
+        for grid in grids
+    ]
 
 
 def key_of(value):
@@ -106,13 +104,9 @@ def draw(grids, generator):
     return {
         name: values.rvs(random_state=generator)
         if hasattr(values, "rvs")
-        else _item(values, generator.randint(len(values)))
+        else values[generator.randint(len(values))]
         for name, values in grid.items()
     }
-
-
-def _item(values, i):
-    return values.iloc[i] if hasattr(values, "iloc") else values[i]
 
 
 def number_of(grids):
@@ -138,13 +132,12 @@ def _together(estimator, grid):
     drawn = any(hasattr(values, "rvs") for values in grid.values())
     if drawn or not of_penalty or math.prod(map(len, others.values())) > MOST_PLANNED:
         return [grid]
-    lists = {name: _items(values) for name, values in of_penalty.items()}
     found = []
     for params in prototypes([others], None):
         model = candidate(estimator, params)
         is_linear = isinstance(last_step(model), PrivateLinearModel)
-        chooses = is_linear and can_choose(last_step(model.set_params(**lists)))
-        one = {name: [values] for name, values in lists.items()} if chooses else of_penalty
+        chooses = is_linear and can_choose(last_step(model.set_params(**of_penalty)))
+        one = {name: [values] for name, values in of_penalty.items()} if chooses else of_penalty
         found.append({name: [value] for name, value in params.items()} | one)
     return found
 
@@ -199,7 +192,7 @@ def listed(grids):
     return [
         dict(zip(grid, items, strict=True))
         for grid in grids
-        for items in itertools.product(*(_items(values) for values in grid.values()))
+        for items in itertools.product(*grid.values())
     ]
 
 
@@ -214,10 +207,6 @@ def tried(law, mean, grids, coins):
     count = draw_count(law, mean, lambda n: map(int, coins.words("runs", n)))
     generator = secret_generator(coins)
     return [draw(grids, generator) for _ in range(count)]
-
-
-def _items(values):
-    return [_item(values, i) for i in range(len(values))]
 
 
 def candidate(estimator, params):

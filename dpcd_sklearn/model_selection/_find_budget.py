@@ -41,15 +41,21 @@ def simulated_records(estimator, n_features, n_outputs, signal):
     """
     steps = _steps(estimator)
     draw_features = _features_of(steps[0], n_features)
-    model = steps[-1]
-    n_latent = _n_classes(model, n_outputs) if is_classifier(model) else n_outputs
-    weights = _directions(n_latent, n_features)
+    model, labels = steps[-1], None
+    if is_classifier(model):
+        stated = getattr(model, "classes", None)
+        labels = np.arange(max(2, n_outputs)) if stated is None else np.unique(stated)
+        n_outputs = len(labels)
+    weights = _directions(n_outputs, n_features)
 
     def draw(n_samples, rng):
         X, unit = draw_features(n_samples, rng)
-        noise = rng.standard_normal((n_samples, n_latent))
+        noise = rng.standard_normal((n_samples, n_outputs))
         latent = np.sqrt(signal) * unit @ weights.T + np.sqrt(1 - signal) * noise
-        return X, (_labels if is_classifier(model) else _target)(model, latent)
+        if labels is None:
+            return X, _target(model, latent)
+        chosen = latent[:, 0] > 0 if n_outputs == 2 else latent.argmax(axis=1)
+        return X, labels[chosen.astype(np.intp)]
 
     return draw
 
@@ -143,19 +149,6 @@ def _named(draw, columns):
         return pd.DataFrame(X, columns=columns), unit
 
     return named
-
-
-def _n_classes(model, n_outputs):
-    classes = getattr(model, "classes", None)
-    return max(2, n_outputs) if classes is None else len(np.unique(classes))
-
-
-def _labels(model, latent):
-    n_classes = latent.shape[1]
-    classes = getattr(model, "classes", None)
-    classes = np.arange(n_classes) if classes is None else np.unique(classes)
-    chosen = latent[:, 0] > 0 if n_classes == 2 else latent.argmax(axis=1)
-    return classes[chosen.astype(np.intp)]
 
 
 def _target(model, latent):

@@ -10,10 +10,11 @@
 """
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
@@ -25,7 +26,7 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
-from ..utils._compat import available_if, num_samples
+from ..utils._compat import BaseEstimator, MetaEstimatorMixin, available_if, num_samples
 from ..utils._other_arrays import on_host
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count
@@ -60,6 +61,7 @@ def _winner_has(name):
     return check
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     r"""Search for hyper-parameters privately: the whole search is (epsilon, delta)-DP.
 
@@ -200,34 +202,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'alpha': 0.001}
     """
 
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        param_distributions: dict[str, Any] | list[dict[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        n_iter: Auto = "auto",
-        distribution: str = "auto",
-        scoring: object = None,
-        validation: object = 0.25,
-        refit: bool = False,
-        accountant: PrivacyAccountant | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed | None = None,
-    ):
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_iter = n_iter
-        self.distribution = distribution
-        self.scoring = scoring
-        self.validation = validation
-        self.refit = refit
-        self.accountant = accountant
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: BaseEstimator
+    param_distributions: dict[str, Any] | list[dict[str, Any]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: Auto = "auto"
+    n_iter: Auto = "auto"
+    distribution: str = "auto"
+    scoring: object = None
+    validation: object = 0.25
+    refit: bool = False
+    accountant: PrivacyAccountant | None = None
+    n_jobs: int | None = None
+    random_state: Seed | None = None
 
     # ---- public: what a search would release ----
 

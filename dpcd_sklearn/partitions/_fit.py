@@ -3,9 +3,8 @@
 import secrets
 from typing import NamedTuple
 
-from ._partition import Partition
+from ._partition import Partition, public_bits
 from ._partitioned_records import Holders, PartitionedRecords, each_once
-from ._public_bits import public_bits
 
 
 class _Found(NamedTuple):

@@ -4,15 +4,21 @@ A question to it holds public facts, moves and iterates; its answers are secret 
 remembers between two questions is a short cut: told the whole story, another one answers the same.
 """
 
+from functools import cache
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..linear_model._records import RecordsByPerson, RecordsInMemory
-from ..privacy.sums._remote_place import Part
+from ..losses import LOSSES
+from ..privacy.sums._person_place import PersonPlace
+from ..privacy.sums._place import LocalPlace
+from ..privacy.sums._remote_place import Opening, Part
+from ..privacy.sums._remote_sums import Asked
 from ..utils._compat import check_sample_weight, num_samples
 from ..utils._input import read_input
 from ..utils._persons import hashes_of_ids, ids_of, relation_of
@@ -67,7 +73,7 @@ class PlaceOf(NamedTuple):
     """How records are read: the name of a method of RecordsInMemory, and public facts.
 
     With `opened_with`, bounds and a number of threads, it is the place that a plan opens; with
-    `k`, of output k alone; `in_columns`, for reading single columns; `along`, for one column that
+    `k`, of output k alone; `in_columns`, for reading single columns; `slopes`, for the columns that
     released coefficients make of the features.
     """
 
@@ -77,7 +83,7 @@ class PlaceOf(NamedTuple):
     opened_with: tuple | None = None
     k: int | None = None
     in_columns: bool = False
-    along: tuple | None = None
+    slopes: tuple | None = None
     elsewhere: dict = {}  # by the number of a partition, ids of persons whom another one has
 
     def open(self, records, number):
@@ -89,8 +95,8 @@ class PlaceOf(NamedTuple):
             place = place.of_output(self.k)
         if self.in_columns:
             place = place.in_columns()
-        if self.along is not None:
-            place = place.along(*self.along)
+        if self.slopes is not None:
+            place = place.slopes(*self.slopes)
         return place if self.opened_with is None else place.place(*self.opened_with)
 
 
@@ -199,3 +205,39 @@ def _nothing(X, y):
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     n_features = shape[1] if len(shape) == 2 else 0
     return PartitionFacts(0, n_features, "", issparse(X), None, np.asarray(y)[:0], False)
+
+
+# ---- Bits of a public example --------------------------------------------------------------------
+
+
+@cache
+def public_bits():
+    """A digest of losses' derivatives, and of sums after a move, at public numbers.
+
+    Returns
+    -------
+    str
+    """
+    n, p = 97, 11
+    grid = np.arange(n * p, dtype=np.float64)
+    X = ((grid * 0.618033988749895) % 2.0 - 1.0).reshape(n, p)  # of no sort, on every machine
+    margins, y = 40.0 * X, np.arange(n) % 3.0
+    digest = sha256()
+    for name in sorted(LOSSES):
+        loss = LOSSES[name]()
+        at = margins[:, :3] if loss.multi_output else margins[:, 0]
+        digest.update(np.ascontiguousarray(loss.gradient(at, y)).tobytes())
+    smoothness, steps = np.linspace(0.5, 2.0, p + 1), np.linspace(-1.0, 1.0, p + 1)
+    opening = Opening("moving", LOSSES["logistic"](), smoothness, True)
+    asked = Asked(p + 1, True, 0.7, 2.0**20)
+    order = np.argsort(y, kind="stable")
+    for layout in (np.float64, np.float32, csr_array):
+        place = LocalPlace(layout(X), y)
+        moves = [("move", np.arange(p + 1), steps), ("move", np.array([3]), np.array([0.1]))]
+        digest.update(Part(place).answer(opening, moves, ("sums", asked)).tobytes())
+        stated = opening._replace(kind="stated")
+        at = ("sums", asked._replace(coef=steps))
+        persons = PersonPlace(layout(X), y, None, order, np.arange(0, n, 8), None)
+        for one in (place, persons):
+            digest.update(Part(one).answer(stated, [], at).tobytes())
+    return digest.hexdigest()

@@ -14,8 +14,7 @@ import numpy as np
 from ..linear_model._records import RecordsOfAFit, refuse_nobody
 from ..plan._solver import Solver
 from ..privacy.sums._remote_place import RemotePlace
-from ._partition import PlaceOf, rows_of, with_rows
-from ._public_bits import public_bits
+from ._partition import PlaceOf, public_bits, rows_of, with_rows
 
 
 class Holders(metaclass=ABCMeta):
@@ -171,7 +170,7 @@ class PartitionedRecords(RecordsOfAFit):
             return holders.ask(place_of, dialogue, _in_parts(question, numbers, sizes), numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
-        shape = self.shape if place_of.along is None else (self.shape[0], 1)
+        shape = self.shape if place_of.slopes is None else (self.shape[0], len(place_of.slopes[3]))
         samples_rows = not (self.sparse or self._by_id)
         return RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows)
 
@@ -200,8 +199,8 @@ class _Scaled:
     def in_columns(self):
         return _Scaled(self._records, self._place_of._replace(in_columns=True))
 
-    def along(self, *public):
-        return _Scaled(self._records, self._place_of._replace(along=public))
+    def slopes(self, *public):
+        return _Scaled(self._records, self._place_of._replace(slopes=public))
 
     def labels(self):
         return self.place(None, 1)

@@ -1,13 +1,14 @@
 """scikit-learn's Pipeline, with one budget for all of its private steps."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
@@ -16,7 +17,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
-from ..utils._compat import StrOptions, available_if
+from ..utils._compat import Pipeline, StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
@@ -36,6 +37,7 @@ from ._joint_plan import (
 from ._public_facts import PublicFacts, facts_after, first_rows, width_of
 
 
+@dataclass(eq=False, repr=False)
 class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     """A Pipeline whose private steps share one budget.
 
@@ -171,28 +173,16 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        steps: list[tuple[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: Auto = "auto",
-        accountant: PrivacyAccountant | None = None,
-        shares: str | dict[str, float] = "auto",
-        public_steps: Sequence[str] = (),
-        neighboring: Neighboring = "replace_one",
-        n_public: int | None = None,
-        verbose: bool = False,
-    ):
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.accountant = accountant
-        self.shares = shares
-        self.public_steps = public_steps
-        self.neighboring = neighboring
-        self.n_public = n_public
-        self.verbose = verbose
+    steps: list[tuple[str, Any]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: Auto = "auto"
+    accountant: PrivacyAccountant | None = None
+    shares: str | dict[str, float] = "auto"
+    public_steps: Sequence[str] = ()
+    neighboring: Neighboring = "replace_one"
+    n_public: int | None = None
+    verbose: bool = False
 
     # ---- public: what a fit would release ----
 

@@ -4,12 +4,11 @@ from mmap import mmap
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..privacy.sums._margins import products
 from ..privacy.sums._place import LocalPlace
 from ..utils._threads import effective_n_threads
-
-_FARTHEST = 1e6  # of a margin: its derivative is clipped long before
 
 
 class Arrays(NamedTuple):
@@ -37,18 +36,25 @@ class Arrays(NamedTuple):
         """Where numbers of classes lie, to be counted."""
         return LocalPlace(self.X, self.target)
 
-    def along(self, coef, offset, bounds, n_threads):
-        """One column in place of the features: their products with `coef`, and `offset`.
+    def slopes(self, loss, known, moved, lengths, bounds, n_threads):
+        """Derivatives of a record's loss of the margins `known + f * D` in f, in place of features.
 
-        Each number is a function of its own row; one that overflows is cut.
+        D are margins of the coefficients and intercepts `moved`, cut where they overflow. Each of
+        `lengths` has a column, of functions of one record: of its squared loss's slopes at zero.
         """
+        coef, offset = moved[:, :-1], moved[:, -1]
         if bounds is not None:
             *bounds, center = bounds
-            offset = offset - center @ coef
-        n_threads = effective_n_threads(n_threads)
-        column = products(self.X, coef[np.newaxis], bounds, n_threads=n_threads) + offset
-        cut = np.clip(np.nan_to_num(column), -_FARTHEST, _FARTHEST)
-        return self._replace(X=np.ascontiguousarray(cut))
+            offset = offset - coef @ center
+        margins = products(self.X, coef, bounds, n_threads=effective_n_threads(n_threads)) + offset
+        margins = np.clip(np.nan_to_num(margins), -1e6, 1e6)  # derivatives are clipped long before
+        columns = np.empty((len(margins), len(lengths)), dtype=np.float32, order="F")
+        for rows in gen_batches(len(margins), 2**13):  # in cache
+            moves, target = margins[rows].T, self.target[rows]
+            for column, length in zip(columns.T, lengths, strict=True):
+                slopes = loss.gradient((known[:, np.newaxis] + length * moves).T, target).T
+                column[rows] = sum(slopes * moves)  # output by output
+        return self._replace(X=columns, target=np.full(len(margins), -1.0))
 
     def of_output(self, k):
         """The same records with target k of several."""

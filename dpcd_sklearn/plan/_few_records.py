@@ -29,7 +29,7 @@ def warn_of_few_records(request):
         _lacks_intervals: "leave too much noise in the moments of inference=True: standard errors "
         "are NaN, and all else is as with inference=False",
         _takes_columns_around_zero: "tell how large numbers are, not where: columns far from zero "
-        "beside their spread have little effect. State feature_bounds, or subtract public numbers",
+        "have little effect, and amounts among many zeros are cut: state feature_bounds",
     }
     what = next((text for is_so, text in cases.items() if is_so(request)), None)
     if what is None:

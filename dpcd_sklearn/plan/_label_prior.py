@@ -19,6 +19,9 @@ _SHARE, _SHARE_ALONE = 0.02, 0.5
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.
 _LEAST_EVIDENCE = 25.0
+# Three classes or more of few records do not start at their shares, but are drawn to them. Above
+# this n μ margins tell more. What the square of so many lengths of noise explains is not kept.
+_SHARE_DRAWN_TO, _NOISE, _AMPLE = 0.05, 1.5, 100.0
 
 
 def counts_share(request):
@@ -26,18 +29,20 @@ def counts_share(request):
 
     A warm start has intercepts already.
     """
-    if not _could_count(request):
+    if not could_count(request):
         return 0.0
     if _keeps_shares_alone(request):
         share = _SHARE_ALONE * request.share_left
         return share * (_evidence(request, share) >= 5)  # known to .1 is better than not at all
+    if is_shrunk(request) and request.n_classes > 2 and request.evidence < _AMPLE:
+        return _SHARE_DRAWN_TO * (request.evidence >= _LEAST_EVIDENCE)
     return _SHARE * (request.length_share > 0 or starts_at_shares(request))
 
 
 def starts_at_shares(request):
     """Whether a fit that counts its classes starts at their shares, which are known well enough."""
     sure = _evidence(request, _SHARE) >= _LEAST_EVIDENCE
-    return _could_count(request) and (sure or _keeps_shares_alone(request))
+    return sure or _keeps_shares_alone(request)
 
 
 def _keeps_shares_alone(request):
@@ -45,7 +50,7 @@ def _keeps_shares_alone(request):
     return is_shrunk(request) and lacks_scale(request)
 
 
-def _could_count(request):
+def could_count(request):
     free_intercept = request.fit_intercept and not request.penalize_intercept
     wanted = request.private and free_intercept and not request.warm_start
     return wanted and 0 < request.n_classes <= N_LINEAR
@@ -59,9 +64,6 @@ class Counts(Release):
     """How many records each class has."""
 
     name = "counts"
-
-    def share(self, plan):
-        return plan.request.counts_share
 
     def units(self, plan, n_samples):
         return CountUnits(**self.paid(plan, n_samples), n_classes=plan.request.n_classes)
@@ -95,8 +97,11 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.
-    n = request.budget.n
-    shares = np.clip(counts, max(1.0, min(units.noise_std, n / 2)), n)
+    n, k = request.budget.n, request.n_classes
+    if k > 2:
+        moved = counts - n / k
+        counts = n / k + moved * max(1 - _NOISE * k * units.noise_std**2 / (moved @ moved), 0.0)
+    shares = np.clip(counts, max(1.0, min(units.noise_std, n / k)), n)
     if class_weight is not None:
         shares *= np.maximum(class_weight / class_weight.max(), 1 / n)
     if request.n_outputs == 1:

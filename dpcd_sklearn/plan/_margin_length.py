@@ -1,13 +1,13 @@
-"""How long the margins of two classes should be, by derivatives of the log loss in their length.
+"""How long the margins of classes should be, by derivatives of the log loss in their length.
 
 Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b,
-b the margin of the classes' shares alone, the loss of the margins b + f D is convex in f. Its
+b the margins of the classes' shares alone, the loss of the margins b + f D is convex in f. Its
 derivatives at a few public f are released, clipped record by record; a monotone fit of them and of
 the penalty's is zero at the length that the records bear out. No margin gets longer: clips cut the
 derivatives of records that speak against it, and slopes would be a seventh too large.
 
-Each record has one number, D, which is a function of the record and of what was released before. So
-these are partial derivatives of a model with one feature: ``proofs/release_partial.md``.
+Each record has one number an f, which is a function of the record and of what was released before.
+So these are partial derivatives of a model with as many features: ``proofs/release_length.md``.
 """
 
 import math
@@ -16,17 +16,18 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..loops._oracle_iterate import partials
+from ..losses import SquaredLoss
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
+from ._label_prior import could_count
 from ._penalty import slopes_in_length
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale, moved_by, size_of_margins
 
-# f, in lengths of the margins that public numbers keep, and the share of μ² for their derivatives.
+# f, in lengths of the margins that public numbers keep.
 _LENGTHS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0)
-_SHARE = 0.05
-# n μ from which a length and the shares of classes are known well enough to gain by them.
-_LEAST_EVIDENCE = 60.0
+# n μ a class from which a length and the classes' shares are known well enough to gain by them.
+_LEAST_EVIDENCE = 30.0
 # Clips of a derivative: narrow ones have less noise and more bias, and from this n μ on the bias is
 # what counts.
 _CLIP, _WIDER_CLIP, _CLEAR = 1.0, 1.5, 300.0
@@ -39,15 +40,13 @@ _UNIT, _LEAST_UNIT = 0.5, 1e-6
 def length_share(request):
     """Share of μ² for the derivatives, by public numbers; 0 where they are not released."""
     wanted = (
-        request.n_classes == 2
+        could_count(request)
         and is_shrunk(request)
         and not lacks_scale(request)
         and request.class_weight is None  # weighted shares are those of other records
-        and request.fit_intercept
-        and not request.penalize_intercept
-        and request.evidence >= _LEAST_EVIDENCE
+        and request.evidence >= _LEAST_EVIDENCE * request.n_classes
     )
-    return _SHARE if wanted else 0.0
+    return 0.05 if wanted else 0.0
 
 
 class Length(Release):
@@ -56,13 +55,11 @@ class Length(Release):
     name = "length"
     count = len(_LENGTHS)
 
-    def share(self, plan):
-        return plan.request.length_share
-
     def units(self, plan, n_samples):
         clip = _CLIP if plan.request.evidence < _CLEAR else _WIDER_CLIP
-        clip *= math.sqrt(2)  # of each of two coordinates
-        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=np.ones(2), clip=clip)
+        clip *= math.sqrt(self.count)  # of each coordinate
+        smoothness = np.ones(self.count)
+        return CoordinateUnits(**self.paid(plan, n_samples), smoothness=smoothness, clip=clip)
 
 
 LENGTH = Length()
@@ -74,7 +71,6 @@ def with_length(plan, receipt, records, key, solution, known):
     Parameters
     ----------
     plan : SolverPlan
-        Of two classes.
     receipt : Receipt
         What pays for the derivatives is redeemed here.
     records : Arrays, or what has their methods
@@ -87,18 +83,17 @@ def with_length(plan, receipt, records, key, solution, known):
     if plan.part_of(LENGTH.name) is None:
         return solution
     request, base = plan.request, np.zeros(solution.coef.shape)
-    base[..., -1] = float(known[1][0])
-    moved = np.ravel(solution.coef - base)
+    base[..., -1] = np.reshape(known[1], base.shape[:-1])
+    moved = np.atleast_2d(solution.coef - base)
     unit = max(min(_UNIT * size_of_margins(plan, moved), 1.0), _LEAST_UNIT)
-    *coef, offset = moved / unit
-    of_rows = records.along(np.array(coef), offset, plan.geometry.bounds, request.n_threads)
-    place = of_rows.place(None, request.n_threads)
-    units = LENGTH.units(plan, place.n_samples)
-    stated = {"loss": request.loss, "fit_intercept": True, "key": LENGTH.key(key)}
-    oracle = RecordOracle(receipt, units, place, **stated)
-    points = np.array([(length * unit, base.flat[-1]) for length in _LENGTHS])
-    of_penalty = slopes_in_length(request, np.ravel(solution.coef), _LENGTHS)
-    return moved_by(root(partials(oracle, points, 0) + of_penalty / unit), solution, base)
+    public = known[1], moved / unit, unit * np.array(_LENGTHS)
+    bounds, n_threads = plan.geometry.bounds, request.n_threads
+    place = records.slopes(request.loss, *public, bounds, n_threads).place(None, n_threads)
+    stated = {"loss": SquaredLoss(), "fit_intercept": False, "key": LENGTH.key(key)}
+    oracle = RecordOracle(receipt, LENGTH.units(plan, place.n_samples), place, **stated)
+    slopes = partials(oracle, np.zeros((LENGTH.count, LENGTH.count)), np.arange(LENGTH.count))
+    of_penalty = slopes_in_length(request, solution.coef, _LENGTHS)
+    return moved_by(root(slopes + of_penalty / unit), solution, base)
 
 
 def root(slopes):

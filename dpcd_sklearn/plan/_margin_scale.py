@@ -17,8 +17,6 @@ from scipy.special import softmax
 
 from ..loops._problem import normal_margins, of_two_classes
 
-_LEAST = 0.02
-
 
 def margin_scale(tail, smoothness, loss, start, clip):
     """The share of margins that is borne out, at most 1.
@@ -55,7 +53,7 @@ def margin_scale(tail, smoothness, loss, start, clip):
 
     if expected(1.0) <= told:
         return 1.0
-    low, high = np.log(_LEAST), 0.0
+    low, high = np.log(0.02), 0.0
     for _ in range(12):
         middle = (low + high) / 2
         low, high = (middle, high) if expected(np.exp(middle)) < told else (low, middle)

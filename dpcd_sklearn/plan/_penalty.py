@@ -42,6 +42,6 @@ def penalty_share(plan):
 
 def slopes_in_length(request, coef, lengths):
     """Derivatives of the penalty of `length * coef` in the length, at each of several lengths."""
-    value, coef = stated_penalty(request).value, coef[: request.n_penalized]
+    value, coef = stated_penalty(request).value, coef[..., : request.n_penalized]
     slopes = [(value(1.01 * f * coef) - value(0.99 * f * coef)) / (0.02 * f) for f in lengths]
     return np.nan_to_num(slopes)  # NaN is that of a coefficient beyond a wall by a rounding

@@ -21,9 +21,9 @@ class Release(metaclass=ABCMeta):
     name = None
     count = 1
 
-    @abstractmethod
     def share(self, plan):
-        """Its share of a plan's μ²; 0 where it is not made."""
+        """Its share of a plan's μ², by the request's field of its name; 0 where it is not made."""
+        return getattr(plan.request, f"{self.name}_share")
 
     def event(self, plan):
         """The event that pays for it."""

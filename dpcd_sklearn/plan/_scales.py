@@ -17,9 +17,11 @@ from ._scale_choices import (
     AMPLE_EVIDENCE,
     LEAST_EVIDENCE,
     TAIL,
+    WIDTH,
     find_scales,
     find_scales_within,
     find_share,
+    find_sizes,
     most_zooms,
     n_choices,
 )
@@ -30,9 +32,7 @@ from ._scale_choices import (
 _FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
 # So much evidence is beyond a farther tail, for such a share of ρ at most.
 _BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
-_LEAST_OF_FEATURES = {
-    "quartiles": 35.0, "tails": 134.0, "within": 70.0, "tails within": 80.0, "share": 28.0,
-}  # fmt: skip
+_LEAST_OF_FEATURES = {"quartiles": 35, "tails": 134, "within": 70, "tails within": 80, "share": 28}
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
 _LEAST_SHARE, _MOST_SHARE, _LAST_SHARE = 0.05, 0.3, 0.5
@@ -69,8 +69,6 @@ class ScaleSearch:
         Bounded range of a choice.
     tail : Fraction
         The quantile of distances that bounds are to hold.
-    room : float
-        By which widths that are found are multiplied.
     zooms : int
         As of `find_scales`.
     """
@@ -80,7 +78,6 @@ class ScaleSearch:
     share: float = 0.0
     eta: float = 0.0
     tail: Fraction = TAIL
-    room: float = 1.0
     zooms: int = 0
 
     @property
@@ -127,9 +124,7 @@ def wanted_scales(request):
             if features == "tails" and not request.inference:
                 tail, eta = _farthest_tail(request, count, eta)
             spent = count * eta**2 / (8 * rho)
-            # an inference is not about records without their tails
-            room = 2.0 if request.inference else 1.0
-            return ScaleSearch(features, count, spent, eta, tail, room, zooms)
+            return ScaleSearch(features, count, spent, eta, tail, zooms)
     return NOTHING
 
 
@@ -279,18 +274,22 @@ def found_scales(plan, receipt, place, key):
         share = find_share(oracle, *stated_bounds(plan.request))
         return FoundScales(mean_squares=np.full(place.n_features, share**2))
     if search.features == "rows":
-        _, (row_norm,) = find_scales(oracle, "row_norm", "octaves", evidence, width=1.0)
+        _, (row_norm,) = find_sizes(oracle, "row_norm")
         row_norm = float(np.clip(row_norm, _NARROWEST / ROW_SHARE, _WIDEST))
+        if not plan.request.sparse:  # a median row need not hold numbers that are rare and large
+            reach = np.full(place.n_features, WIDTH * row_norm)
+            features = -reach, reach
     elif search.features is not None:
         if search.is_within:
             found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
-            center, half_width = found
             if plan.part_of(FAR.name) is not None:
-                center, half_width, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
+                *found, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
+            center, half_width = found
         else:
             center, half_width = find_scales(
                 oracle, "features", search.features, evidence, tail=search.tail, zooms=search.zooms
             )
-            half_width = _within_limits(search.room * half_width, plan.request)
+            # an inference is not about records without their tails
+            half_width = _within_limits((1 + plan.request.inference) * half_width, plan.request)
         features = center - half_width, center + half_width
     return FoundScales(features, row_norm, cut=cut)

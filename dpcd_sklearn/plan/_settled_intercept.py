@@ -18,10 +18,6 @@ from ._target_mean import OfIntercept, reach
 
 # Share of μ² for the derivatives, and their number.
 _SHARE, _COUNT = 0.05, 3
-# Residual clips below this are narrow: above it, as on a9a at ε = 1, nothing is gained.
-_NARROW = 0.25
-# The most noise of a mean derivative. More moves the share of a class by as much as it mends.
-_MOST_NOISE = 0.025
 # Share of the Newton step of a model that knows the classes' shares alone, and the least curvature.
 _STEP, _LEAST_CURVATURE = 0.7, 0.05
 
@@ -33,9 +29,11 @@ def is_settled(request, residual_clip):
     """
     if request.n_outputs > 1 or request.n_fits > 1:
         return False
-    if request.clip != "auto" or request.class_weight is not None or residual_clip >= _NARROW:
+    # from .25 on, as on a9a at ε = 1, nothing is gained
+    if request.clip != "auto" or request.class_weight is not None or residual_clip >= 0.25:
         return False
-    return math.sqrt(_COUNT / _SHARE) * request.least_noise <= _MOST_NOISE
+    # more noise of a mean derivative moves the share of a class by as much as it mends
+    return math.sqrt(_COUNT / _SHARE) * request.least_noise <= 0.025
 
 
 SETTLING = OfIntercept("intercept", _COUNT, lambda plan: _SHARE * plan.settles, reach)

@@ -18,15 +18,11 @@ from ._release import Release
 _NOISE, _MOST_NOISE = 0.005, 0.05
 # Least and most share of μ².
 _LEAST_SHARE, _MOST_SHARE = 0.01, 0.1
-# Standard deviations of the noise that are added: M_j too small make steps too long.
-_DOUBT = 2.0
 # Share of μ² for the mean row of classifiers with one scale of features; the most noise of a mean
 # that is worth it, in norms of rows. Means within so many deviations of zero count as zero: with
 # two of them those that matter often do, and with none columns without a mean get one. Where noise
 # is above so many spreads of a column, more deviations do: centres would drown what columns tell.
 _SHARE_OF_ROW, _MOST_NOISE_OF_ROW, _SURE, _SURE_OF_MANY, _MOST_SPREADS = 0.1, 1.0, 0.8, 4.0, 3.0
-# Least released mean square, where next to no noise is a floor: bounds 1,000 times too wide.
-_LEAST = 1e-6
 
 
 def smoothness_share(request):
@@ -76,9 +72,6 @@ class FeatureMoments(Release):
 
     name = "smoothness"
 
-    def share(self, plan):
-        return plan.request.smoothness_share
-
     def units(self, plan, n_samples):
         request = plan.request
         numbers = {"n_columns": request.n_features, "with_means": _looks_for_means(request)}
@@ -127,7 +120,8 @@ def found_moments(plan, receipt, place, key):
         means = means.clip(-1.0, 1.0)
         squares = squares - means**2
         noise = noise * np.sqrt(1 + 16 * means**2)  # that of a mean is twice as large
-    return np.clip(squares + _DOUBT * noise, np.maximum(noise, _LEAST), 1.0), means
+    # M_j too small make steps too long; in bounds 1,000 times too wide next to no noise is a floor
+    return np.clip(squares + 2 * noise, np.maximum(noise, 1e-6), 1.0), means
 
 
 def found_mean_row(plan, receipt, place, key, row_norm):

@@ -30,9 +30,6 @@ from ..penalties import PENALTIES
 # Below this signal, or below one of p, the curvature is too noisy for a choice: gaps to the best
 # candidate of .1 in R² were seen there, and .011 at worst above it.
 LEAST_SIGNAL = 75.0
-# The same of p where candidates have columns of one union, whose noise all of them bear: at 1.4 of
-# p .1 in R² was lost beside the smallest design (abalone), from 1.5 on .03 at most.
-_LEAST_OF_UNION = 1.5
 _LEAST = 1e-300  # of what logarithms and quotients are taken
 # Strengths of a grid that follows released numbers, from the one that removes all coefficients.
 _N_L1, _LEAST_L1 = 30, 1e-3
@@ -116,7 +113,9 @@ def chooses_columns(request):
 
 def is_loud(request):
     """Whether a choice is worth it, by public numbers alone."""
-    least = _LEAST_OF_UNION if chooses_columns(request) else 1.0
+    # the noise of a union of columns is borne by all candidates: at 1.4 of p .1 in R² was lost
+    # beside the smallest design (abalone), from 1.5 on .03 at most
+    least = 1.5 if chooses_columns(request) else 1.0
     return request.signal >= max(LEAST_SIGNAL, least * request.n_features)
 
 

@@ -33,9 +33,6 @@ _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
 # Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if it is
 # worth it: a median that is far off, or a skewed target's, is moved to the mean.
 _ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
-# A mean nearer to the middle of the bounds than so many deviations of its noise tells nothing, and
-# one that is a little farther tells little: a start that noise placed is hardly left again.
-_DEVIATIONS = 2.0
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
 
@@ -94,7 +91,8 @@ class OfIntercept(Release):
         units = self.units(plan, place.n_samples, largest)
         stated = {"loss": loss, "fit_intercept": True, "key": self.key(key)}
         oracle = RecordOracle(receipt, units, place, **stated)
-        return partials(oracle, points, request.n_coordinates - 1), units
+        last = np.full(len(points), request.n_coordinates - 1)
+        return partials(oracle, points, last), units
 
 
 def reach(request):
@@ -105,15 +103,13 @@ def _largest(request):
     return 2 * _range(request)[1]  # of weights up to 2
 
 
-def _share_of_mean(plan):
-    return plan.request.mean_share - _share_at_end(plan)
-
-
 def _share_at_end(plan):
     return _SHARE * (plan.request.mean_share > 0 and _has_end(plan.request))
 
 
-TARGET_MEAN = OfIntercept("mean", 2, _share_of_mean, _largest)
+TARGET_MEAN = OfIntercept(
+    "mean", 2, lambda plan: plan.request.mean_share - _share_at_end(plan), _largest
+)
 MEAN_AT_END = OfIntercept("mean at end", 1, _share_at_end, reach)
 
 
@@ -161,7 +157,9 @@ def found_mean(plan, receipt, records, key):
 def start_within(request, mean, noise):
     """Where a fit within bounds starts, in the units of the target."""
     mean -= 1.0  # from the middle of the bounds, in half-widths
-    told = mean**2 - (_DEVIATIONS * noise) ** 2
+    # within two deviations of its noise it tells nothing, and a little farther it tells little: a
+    # start that noise placed is hardly left again
+    told = mean**2 - (2 * noise) ** 2
     mean = told / mean if told > 0 else 0.0
     intercept = request.target_center + request.target_half_width * mean
     return np.zeros((1, request.n_features)), np.full(1, intercept)

@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
@@ -15,7 +14,7 @@ from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
-from ..utils._compat import fit_context
+from ..utils._compat import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, fit_context
 from ..utils._input import read_array, read_records
 from ..utils._other_arrays import given_back
 from ..utils._public import check_bounds
@@ -120,6 +119,7 @@ def _to_unit(values, lo, hi, center, divisor):
     return np.clip(out, -1.0, 1.0, out=out)  # rounding may have stepped over the edge
 
 
+@dataclass(eq=False, repr=False)
 class BoundsScaler(BoundedMap):
     r"""Map features from public bounds [lo, hi] to [-1, 1].
 
@@ -213,16 +213,10 @@ class BoundsScaler(BoundedMap):
         "copy": ["boolean"],
     }
 
-    def __init__(
-        self,
-        bounds: Bounds = (-1.0, 1.0),
-        *,
-        with_centering: bool = True,
-        copy: bool = True,
-    ):
-        self.bounds = bounds
-        self.with_centering = with_centering
-        self.copy = copy
+    bounds: Bounds = (-1.0, 1.0)
+    _: KW_ONLY
+    with_centering: bool = True
+    copy: bool = True
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records

@@ -4,11 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..utils._compat import StrOptions
+from ..utils._compat import OneToOneFeatureMixin, StrOptions
 from ..utils._typing import ArrayLike
 from ._category_encoder import CategoryEncoder
 from ._columns import each_once, names_of

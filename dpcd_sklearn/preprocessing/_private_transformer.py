@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..exceptions import UnknownScaleWarning
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes, width_and_layout
@@ -29,7 +28,7 @@ from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..privacy.mechanisms._units import Units
-from ..utils._compat import available_if, fit_context
+from ..utils._compat import BaseEstimator, TransformerMixin, available_if, fit_context
 from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.sparse import issparse
 from scipy.special import ndtr, ndtri
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +15,7 @@ from ..privacy.mechanisms._cell_sums import RunningUnits
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
-from ..utils._compat import Interval, StrOptions
+from ..utils._compat import Interval, OneToOneFeatureMixin, StrOptions
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
 from ._private_transformer import OF_BUDGET, PrivateTransformer

@@ -1,5 +1,6 @@
 """DP-CD: what is stated of it, its recipe and its plan."""
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 from ..loops import _cd
@@ -41,6 +42,7 @@ class CDPlan(DrawnPlan):
         return super().place(records.in_columns() if enough else records)
 
 
+@dataclass(eq=False, repr=False)
 class CD(Solver):
     """Proximal coordinate descent (DP-CD): one coordinate at a time.
 
@@ -78,15 +80,8 @@ class CD(Solver):
         **INNER | {"sampling": [StrOptions({"uniform", "importance"})]}
     )
 
-    def __init__(
-        self,
-        sampling: str = "uniform",
-        *,
-        step_size: Auto = "auto",
-        averaging: str = "auto",
-        n_inner: int | None = None,
-    ):
-        self.sampling = sampling
-        self.step_size = step_size
-        self.averaging = averaging
-        self.n_inner = n_inner
+    sampling: str = "uniform"
+    _: KW_ONLY
+    step_size: Auto = "auto"
+    averaging: str = "auto"
+    n_inner: int | None = None

@@ -1,7 +1,7 @@
 """DP-CompGD: what is stated of it, its recipe and its plan."""
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 from ..loops import _compgd
@@ -73,6 +73,7 @@ class CompGDPlan(GradientPlan):
         return min(self.request.solver.n_directions or auto, n_coordinates)
 
 
+@dataclass(eq=False, repr=False)
 class CompGD(Solver):
     """Gradients in a few random directions (DP-CompGD, DP-CompMiniBatch).
 
@@ -109,17 +110,9 @@ class CompGD(Solver):
         WEIGHTED, n_directions=COUNT_OR_NONE, sampling_rate=RATE[1:], step_decay=DECAY
     )
 
-    def __init__(
-        self,
-        n_directions: int | None = None,
-        *,
-        sampling_rate: Auto = 1.0,
-        step_size: Auto = "auto",
-        step_decay: float = 0.0,
-        averaging: str = "auto",
-    ):
-        self.n_directions = n_directions
-        self.sampling_rate = sampling_rate
-        self.step_size = step_size
-        self.step_decay = step_decay
-        self.averaging = averaging
+    n_directions: int | None = None
+    _: KW_ONLY
+    sampling_rate: Auto = 1.0
+    step_size: Auto = "auto"
+    step_decay: float = 0.0
+    averaging: str = "auto"

@@ -1,6 +1,7 @@
 """DP-GCD: what is stated of it, its recipes and its plan."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -95,6 +96,7 @@ class GCDPlan(CoordinatePlan):
         return greedy_fit_event(request.budget, count, share)
 
 
+@dataclass(eq=False, repr=False)
 class GCD(Solver):
     """Greedy coordinate descent (DP-GCD): the coordinates that promise most.
 
@@ -147,21 +149,11 @@ class GCD(Solver):
         }
     )
 
-    def __init__(
-        self,
-        rule: str = "gs-r",
-        *,
-        block_size: int | None = 1,
-        selection: str = "full",
-        selection_share: float = 0.8,
-        step_size: Auto = "auto",
-        averaging: str = "auto",
-        n_inner: int | None = None,
-    ):
-        self.rule = rule
-        self.block_size = block_size
-        self.selection = selection
-        self.selection_share = selection_share
-        self.step_size = step_size
-        self.averaging = averaging
-        self.n_inner = n_inner
+    rule: str = "gs-r"
+    _: KW_ONLY
+    block_size: int | None = 1
+    selection: str = "full"
+    selection_share: float = 0.8
+    step_size: Auto = "auto"
+    averaging: str = "auto"
+    n_inner: int | None = None

@@ -7,7 +7,7 @@ small price, and rows are seen from there, within a norm that suits them.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -432,6 +432,7 @@ def _seen_from(solution, shift):
     return replace(solution, strengths=strengths, **moved)
 
 
+@dataclass(eq=False, repr=False)
 class Newton(Solver):
     """Proximal Newton steps: a noisy curvature, and a few gradients in its geometry.
 
@@ -463,15 +464,8 @@ class Newton(Solver):
         {"auto", "last", "tail"}, curvature_share=[AUTO, SHARE], momentum=MOMENTUM
     )
 
-    def __init__(
-        self,
-        curvature_share: Auto = "auto",
-        *,
-        step_size: Auto = "auto",
-        momentum: Auto = "auto",
-        averaging: str = "auto",
-    ):
-        self.curvature_share = curvature_share
-        self.step_size = step_size
-        self.momentum = momentum
-        self.averaging = averaging
+    curvature_share: Auto = "auto"
+    _: KW_ONLY
+    step_size: Auto = "auto"
+    momentum: Auto = "auto"
+    averaging: str = "auto"

@@ -1,5 +1,6 @@
 """DP-SGD: what is stated of it, and its plan."""
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 from ..loops import _sgd
@@ -38,6 +39,7 @@ class SGDPlan(GradientPlan):
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}  # as many updates
 
 
+@dataclass(eq=False, repr=False)
 class SGD(Solver):
     """Stochastic gradient descent (DP-SGD): Poisson mini-batches, or all records.
 
@@ -73,17 +75,9 @@ class SGD(Solver):
         WEIGHTED, sampling_rate=RATE[1:], step_decay=DECAY, momentum=MOMENTUM
     )
 
-    def __init__(
-        self,
-        sampling_rate: Auto = 0.1,
-        *,
-        step_size: Auto = "auto",
-        step_decay: float = 0.0,
-        momentum: Auto = "auto",
-        averaging: str = "auto",
-    ):
-        self.sampling_rate = sampling_rate
-        self.step_size = step_size
-        self.step_decay = step_decay
-        self.momentum = momentum
-        self.averaging = averaging
+    sampling_rate: Auto = 0.1
+    _: KW_ONLY
+    step_size: Auto = "auto"
+    step_decay: float = 0.0
+    momentum: Auto = "auto"
+    averaging: str = "auto"

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 
@@ -259,6 +259,7 @@ class SkGDPlan(DrawnPlan):
         return noiseless_descent_recipe(self._full, self.sampling.block_size)
 
 
+@dataclass(eq=False, repr=False)
 class SkGD(Solver):
     """Sketched gradient descent (DP-SkGD): a random block at a time, or all coordinates.
 
@@ -308,19 +309,10 @@ class SkGD(Solver):
         }
     )
 
-    def __init__(
-        self,
-        sampling: str | Sampling = "full",
-        *,
-        block_size: int | None = None,
-        step_size: Auto = "auto",
-        momentum: Auto = "auto",
-        averaging: str = "auto",
-        n_inner: int | None = None,
-    ):
-        self.sampling = sampling
-        self.block_size = block_size
-        self.step_size = step_size
-        self.momentum = momentum
-        self.averaging = averaging
-        self.n_inner = n_inner
+    sampling: str | Sampling = "full"
+    _: KW_ONLY
+    block_size: int | None = None
+    step_size: Auto = "auto"
+    momentum: Auto = "auto"
+    averaging: str = "auto"
+    n_inner: int | None = None

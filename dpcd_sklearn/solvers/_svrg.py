@@ -1,6 +1,7 @@
 """DP-SVRG: what is stated of it, its recipe and its plan."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 from ..loops import _svrg
@@ -65,6 +66,7 @@ class SVRGPlan(GradientPlan):
         )
 
 
+@dataclass(eq=False, repr=False)
 class SVRG(Solver):
     """Full gradients now and then, and how mini-batches differ from them (DP-SVRG).
 
@@ -99,17 +101,9 @@ class SVRG(Solver):
         WEIGHTED, sampling_rate=RATE[1:], n_inner=COUNT_OR_NONE, step_decay=DECAY
     )
 
-    def __init__(
-        self,
-        sampling_rate: Auto = 0.1,
-        *,
-        n_inner: int | None = None,
-        step_size: Auto = "auto",
-        step_decay: float = 0.0,
-        averaging: str = "auto",
-    ):
-        self.sampling_rate = sampling_rate
-        self.n_inner = n_inner
-        self.step_size = step_size
-        self.step_decay = step_decay
-        self.averaging = averaging
+    sampling_rate: Auto = 0.1
+    _: KW_ONLY
+    n_inner: int | None = None
+    step_size: Auto = "auto"
+    step_decay: float = 0.0
+    averaging: str = "auto"

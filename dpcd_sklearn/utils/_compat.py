@@ -5,7 +5,7 @@
 import sys
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
@@ -23,14 +23,47 @@ from sklearn.utils.validation import _num_samples as num_samples
 from ._input import read_input
 from ._other_arrays import on_host
 
-try:
-    from sklearn.callback import CallbackSupportMixin, ScoringMonitor
-except ImportError:  # before 1.9
+MYPY = False  # which mypy takes to be True
+if MYPY:
+    # it finds no types in scikit-learn, and lets a dataclass of unknown bases take any parameter
+    class BaseEstimator:
+        def __getattr__(self, name: str) -> Any: ...
 
-    class CallbackSupportMixin:
-        """Where scikit-learn has no callbacks none can be set."""
+    class CallbackSupportMixin: ...
 
-    ScoringMonitor = ()  # no object is an instance of it
+    class ClassifierMixin: ...
+
+    class ColumnTransformer(BaseEstimator): ...
+
+    class MetaEstimatorMixin: ...
+
+    class OneToOneFeatureMixin: ...
+
+    class Pipeline(BaseEstimator): ...
+
+    class RegressorMixin: ...
+
+    class TransformerMixin: ...
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        MetaEstimatorMixin,
+        OneToOneFeatureMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+    try:
+        from sklearn.callback import CallbackSupportMixin, ScoringMonitor
+    except ImportError:  # before 1.9
+
+        class CallbackSupportMixin:
+            """Where scikit-learn has no callbacks none can be set."""
+
+        ScoringMonitor = ()  # no object is an instance of it
 
 
 if TYPE_CHECKING:  # a decorated method has the type that it was written with

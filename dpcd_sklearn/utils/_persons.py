@@ -1,5 +1,6 @@
 """Neighbouring data sets as users state them: by a word, or as persons."""
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
 from typing import Literal
@@ -17,6 +18,7 @@ from ._stated import Stated
 NEIGHBORING = ("replace_one", "add_remove")
 
 
+@dataclass(eq=False, repr=False)
 class Persons(Stated):
     """Neighbours that differ in one person, who has several records.
 
@@ -58,13 +60,8 @@ class Persons(Stated):
         "relation": [StrOptions(set(NEIGHBORING))],
     }
 
-    def __init__(
-        self,
-        max_contributions: int | None = None,
-        relation: Literal["replace_one", "add_remove"] = "replace_one",
-    ):
-        self.max_contributions = max_contributions
-        self.relation = relation
+    max_contributions: int | None = None
+    relation: Literal["replace_one", "add_remove"] = "replace_one"
 
 
 class PersonsOfRows(Persons):

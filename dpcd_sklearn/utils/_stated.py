@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from sklearn.base import BaseEstimator
-
-from ._compat import validate_parameter_constraints
+from ._compat import BaseEstimator, validate_parameter_constraints
 from ._public import check_real, plain_number
 from ._texts import ReadableRepr
 

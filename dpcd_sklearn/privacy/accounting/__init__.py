@@ -12,7 +12,6 @@ without a row are refused, in ``tests/test_costs.py``.
 """
 
 from ._accounting import (
-    delta_of,
     epsilon_of,
     gdp_squared,
     loss_of,
@@ -44,14 +43,13 @@ from ._gaussian_dp import gdp_delta, gdp_epsilon, gdp_mu
 from ._joint import joined, joint_budgets, search_fit_event
 from ._loss import Loss, composed, cover, of_points, on_grid, residue
 from ._persons import of_persons
-from ._promise import Budget
-from ._receipt import Receipt
+from ._promise import Budget, Receipt
 from ._spent import PrivacyCost, PrivacySpent
 
 __all__ = ["Budget", "CoveredEvent", "FitEvent", "GaussianEvent"]
 __all__ += ["Loss", "NonPrivateEvent", "PoissonSampledEvent", "PrivacyCost", "PrivacySpent"]
 __all__ += ["Receipt", "SelectionEvent", "TuningEvent", "choices_event", "composed"]
-__all__ += ["cover", "curvature_fit_event", "delta_of", "epsilon_of", "gaussian_fit_event"]
+__all__ += ["cover", "curvature_fit_event", "epsilon_of", "gaussian_fit_event"]
 __all__ += ["gdp_delta", "gdp_epsilon", "gdp_mu", "gdp_squared", "greedy_fit_event"]
 __all__ += ["joined", "joint_budgets", "loss_of", "moments_event"]
 __all__ += ["of_persons", "of_points", "on_grid", "rdp", "rdp_epsilon", "residue"]

@@ -114,8 +114,7 @@ def _checked_tuning(release, neighboring):
 def _loss_of_tuning(release, tail):
     base = loss_of(release.base, tail)
     spare = _SPARE + 1.01 * base.infinite
-    covered = cover((base,), spare), spare
-    return tuning_loss(base, release.distribution, release.mean, covered)
+    return tuning_loss(base, release.distribution, release.mean, (cover(base, spare), spare))
 
 
 COSTS = {
@@ -183,25 +182,12 @@ def checked_releases(event):
         base = getattr(release, "base", None)
         if isinstance(base, FitEvent) and base.max_contributions != event.max_contributions:
             raise ValueError("the runs of a tuning have the unit of the whole")
-        if isinstance(release, FitEvent):
-            if release.neighbours != event.neighbours:
-                raise ValueError("the parts of a fit must have one neighbouring relation")
-            yield from checked_releases(release)
-        else:
-            yield cost_of(release).checked(release, event.neighboring)
+        yield cost_of(release).checked(release, event.neighboring)
 
 
-def _leaves(event):
-    """The single releases of an event, however nested."""
-    if isinstance(event, FitEvent):
-        for release in event.releases:
-            yield from _leaves(release)
-    else:
-        yield event
-
-
-def _total(bounds):
-    bounds = list(bounds)
+def _total(event, bound):
+    """Add up bounds of the releases of an event; None where one of them is unknown."""
+    bounds = [bound(release) for release in event.releases]
     if None in bounds:
         return None
     try:
@@ -210,15 +196,8 @@ def _total(bounds):
         return math.inf
 
 
-def _sum(event, bound, neighboring=None):
-    """Add up ``bound(release, neighboring)`` over an event; None where one of them is unknown."""
-    if isinstance(event, FitEvent):
-        return _total(_sum(release, bound, event.neighboring) for release in event.releases)
-    return bound(event, neighboring)
-
-
 def _bound(name):
-    def bound(release, neighboring=None):
+    def bound(release):
         function = getattr(cost_of(release), name)
         return None if function is None else function(release)
 
@@ -227,7 +206,7 @@ def _bound(name):
 
 def gdp_squared(event):
     """μ² of an event in Gaussian DP, or None when the event is not μ-GDP for any useful μ."""
-    return _sum(event, _bound("mu_squared"))
+    return _total(event, _bound("mu_squared"))
 
 
 def mu_of(event, spare):
@@ -238,27 +217,24 @@ def mu_of(event, spare):
     squared = gdp_squared(event)
     if squared is not None:
         return math.sqrt(squared)
-    return cover((loss_of(event, TAIL * spare),), spare) if spare else None
+    return cover(loss_of(event, TAIL * spare), spare) if spare else None
 
 
 def zcdp(event):
     """ρ of an event in zero-concentrated DP; infinite without noise, None if there is no bound."""
-    return _sum(event, _bound("rho"))
+    return _total(event, _bound("rho"))
 
 
-def rdp(event, order, neighboring=None):
-    """Rényi divergence bound of an event at one order α > 1, None where there is none.
+def rdp(event, order):
+    """Rényi divergence bound of an event at one order α > 1, None where there is none."""
 
-    A FitEvent names its neighbours.
-    """
-
-    def divergence(release, relation):
+    def divergence(release):
         cost = cost_of(release)
         if cost.renyi is not None:
-            return cost.renyi(release, order, relation)
+            return cost.renyi(release, order, event.neighboring)
         return None if cost.rho is None else order * cost.rho(release)
 
-    return _sum(event, divergence, neighboring)
+    return _total(event, divergence)
 
 
 # ---- the curve of a fit -----------------------------------------------------------------------
@@ -273,15 +249,15 @@ def epsilon_of(event, delta):
     """
     if (mu_squared := gdp_squared(event)) is not None:
         return gdp_epsilon(math.sqrt(mu_squared), delta)
-    if NonPrivateEvent() in _leaves(event):
+    if NonPrivateEvent() in event.releases:
         return math.inf
     bounds = []
     if (rho := zcdp(event)) is not None:  # at tiny ε the best order is beyond those below
         bounds.append(zcdp_epsilon(rho, delta))
-    if (pure := _sum(event, _bound("pure"))) is not None:
+    if (pure := _total(event, _bound("pure"))) is not None:
         bounds.append(pure)
     if _has_orders(event):
-        bounds.append(_best_rdp_epsilon(event, delta))
+        bounds.append(_least_epsilon(lambda order: rdp(event, order), delta, (-3.0, 12.0), 1e-4))
     else:
         bounds.append(loss_of(event, TAIL * delta).epsilon(delta))
     return float(max(0.0, min(bounds)))
@@ -303,53 +279,23 @@ def log_excess(event, epsilon, delta):
     # δ of a Gaussian grows as this power of its μ
     power = math.log(gdp_delta(1.001 * mu, epsilon) / gdp_delta(mu, epsilon)) / math.log(1.001)
     bounds = [math.log(found / delta) / max(power, 1.0)]
-    if (pure := _sum(event, _bound("pure"))) is not None:
+    if (pure := _total(event, _bound("pure"))) is not None:
         bounds.append(math.log(pure / epsilon))
     if bounds[0] > 0 and (rho := zcdp(event)) is not None:
         bounds.append(math.log(rho / zcdp_rho(epsilon, delta)) / 2)
     return min(bounds)
 
 
-def _best_rdp_epsilon(event, delta):
-    # any order is valid: a minimiser that is not exact costs tightness only
-    found = minimize_scalar(
-        lambda x: rdp(event, 1 + math.exp(x)) + conversion_gap(1 + math.exp(x), delta),
-        bounds=(-3.0, 12.0),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
-    return found.fun * (1 + _ROUNDING)
-
-
-def delta_of(event, epsilon):
-    """A δ at which an event is (epsilon, δ)-DP: exact for Gaussians alone."""
-    if (mu_squared := gdp_squared(event)) is not None:
-        return float(gdp_delta(math.sqrt(mu_squared), epsilon))
-    if not _parts(event)[1]:
-        return loss_of(event, 1e-20).delta(epsilon)
-    if epsilon_of(event, 1 - 1e-12) > epsilon:
-        return 1.0
-    # epsilon_of falls with δ: bisection in log δ from the safe side
-    low, high = math.log(1e-300), math.log1p(-1e-12)
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle) if epsilon_of(event, math.exp(middle)) <= epsilon else (middle, high)
-        )
-    return math.exp(high)
-
-
 def _parts(event):
     """Releases with a loss of their own, and whether others are known by orders only."""
-    releases = list(_leaves(event))
-    found = [r for r in releases if cost_of(r).loss is not None]
-    choices = _choices(releases)
+    found = [r for r in event.releases if cost_of(r).loss is not None]
+    choices = _choices(event.releases)
     known = len(choices) <= _MOST_RANGES and all(is_tractable(*group) for group in choices)
     by_orders = any(
         (cost := cost_of(r)).loss is None
         and cost.mu_squared is None
         and (cost.choices is None or not known)
-        for r in releases
+        for r in event.releases
     )
     return found, by_orders
 
@@ -447,19 +393,24 @@ def best_order(epsilon, delta):
     return order, rho
 
 
+def _least_epsilon(divergence, delta, bounds, precision):
+    """ε at δ, minimised over the order, whose log(α - 1) is within bounds; any order is valid."""
+
+    def epsilon(x):
+        order = 1 + math.exp(x)
+        return divergence(order) + conversion_gap(order, delta)
+
+    found = minimize_scalar(epsilon, bounds=bounds, method="bounded", options={"xatol": precision})
+    return found.fun * (1 + _ROUNDING)
+
+
 def zcdp_epsilon(rho, delta):
-    """ε at δ of a ρ-zCDP mechanism, minimised over the order (any order is valid)."""
+    """ε at δ of a ρ-zCDP mechanism."""
     if rho == 0:
         return 0.0
     if math.isinf(rho):
         return math.inf
-    found = minimize_scalar(
-        lambda x: (1 + math.exp(x)) * rho + conversion_gap(1 + math.exp(x), delta),
-        bounds=(-12.0, 25.0),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    return max(0.0, found.fun * (1 + _ROUNDING))
+    return max(0.0, _least_epsilon(lambda order: order * rho, delta, (-12.0, 25.0), 1e-10))
 
 
 def zcdp_rho(epsilon, delta):

@@ -113,8 +113,6 @@ def with_noise(event, factor):
 
     def changed(release):
         match release:
-            case FitEvent():
-                return with_noise(release, factor)
             case TuningEvent():
                 return replace(release, base=with_noise(release.base, factor))
             case SelectionEvent():

@@ -198,8 +198,9 @@ def on_grid(loss, step):
 
 # ---- Residues and covers: the rest that an event leaves, and the Gaussian that stands for it -----
 #
-# Arithmetic on distributions of loss, rounded towards more loss. Each function takes the losses of
-# one event in both directions, or one that holds for both. Proof: ``proofs/accountant.md``.
+# Arithmetic on distributions of loss, rounded towards more loss. Each function takes a loss that
+# holds in both directions; of an event with two, take the smaller residue and the larger cover.
+# Proof: ``proofs/accountant.md``.
 
 _DOWN = 1 - 1e-10
 _FINENESS = 64  # cells of the check below for one standard deviation
@@ -207,16 +208,13 @@ _PRECISION = 1e-6  # of a cover
 _MOST_POINTS = 4000
 
 
-def residue(losses, epsilon, delta):
+def residue(loss, epsilon, delta):
     """The largest m² such that the event, then what is m-GDP, is (epsilon, delta)-DP; else zero.
 
     Rounded downwards.
     """
     whole = gdp_mu(epsilon, delta) ** 2
-    return min(_residue(loss, epsilon, delta, whole) for loss in losses)
 
-
-def _residue(loss, epsilon, delta, whole):
     def excess(squared):
         found = loss.with_gaussian(math.sqrt(squared)).delta(epsilon)
         return math.log(max(found, 1e-300) / delta)
@@ -233,21 +231,14 @@ def _residue(loss, epsilon, delta, whole):
     return squared
 
 
-def cover(losses, spare):
+@lru_cache(maxsize=64)  # of a loss that is cached itself
+def cover(loss, spare):
     """The least μ such that δ_event(e) ≤ spare + (1 - spare) δ_μ(e) for all e, rounded upwards.
 
-    Infinite where there is none.
-    """
-    return max(_cover(loss, spare) for loss in losses)
-
-
-@lru_cache(maxsize=64)  # of a loss that is cached itself
-def _cover(loss, spare):
-    """The check on every cell of a grid that ends where the event's curve is below `spare`.
-
-    In x = e^e the event's curve is below its chord over the cell, and that of the Gaussian above
-    its tangent in the middle: between lines an inequality at both ends holds between them. For
-    e < 0 both curves are reflected, which the check in the other direction answers for.
+    Infinite where there is none. The check is on every cell of a grid that ends where the event's
+    curve is below `spare`. In x = e^e the event's curve is below its chord over the cell, and that
+    of the Gaussian above its tangent in the middle: between lines an inequality at both ends holds
+    between them. For e < 0 both curves are reflected, as the other direction checks.
     """
     if loss.is_gaussian:
         return loss.mu

@@ -28,7 +28,7 @@ def sampled_gaussian_divergence(rate, noise_multiplier, order, neighboring):
     other; that no other pair is worse is not proved, only checked in two dimensions.
     """
     if neighboring not in ("add_remove", "replace_one"):
-        raise ValueError("samples are accounted inside a FitEvent, which names the neighbours")
+        raise ValueError(f"no accounting of samples is known for neighbours {neighboring!r}")
     z = noise_multiplier
     unsampled = order / (2 * z * z)
     # the quadrature's error is below e^(-2 π² z / step)

@@ -14,7 +14,7 @@ from ...utils._persons import as_stated
 from ...utils._typing import Neighboring
 from ..accounting._events import FitEvent
 from ..accounting._joint import joined
-from ..accounting._receipt import Receipt
+from ..accounting._promise import Receipt
 from ..accounting._spent import PrivacyCost, PrivacySpent
 from . import _files, _filter, _ledger_report
 from ._facts import facts_of_charge, signature_of

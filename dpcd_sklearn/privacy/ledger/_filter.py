@@ -168,7 +168,7 @@ def _first_price(event, epsilon, delta, limit, reserve):
     if epsilon_alone(event, delta) > epsilon:
         return math.inf, 0.0
     spare = (1 - _RESERVE) * delta
-    left = residue((loss_of(event, TAIL * delta),), epsilon, spare * (1 - 1e-12))
+    left = residue(loss_of(event, TAIL * delta), epsilon, spare * (1 - 1e-12))
     taken = Fraction(limit) - Fraction(left)
     amount = max(float(taken) * _UP, limit * 2.0**-50)
     return min(amount, limit), 0.0
@@ -189,11 +189,11 @@ def _later_price(event, epsilon, delta, limit, reserve):
     rest = reserve - uncovered
     if not rest > 0:
         return math.inf, 0.0
-    about = cover((loss,), uncovered + rest / 4) ** 2
+    about = cover(loss, uncovered + rest / 4) ** 2
     if not math.isfinite(about):
         return math.inf, 0.0
     spare = uncovered + rest * max(min(1.0, about / limit) / 2, 1e-9)
-    return max(cover((loss,), spare) ** 2 * _UP, limit * 2.0**-50), spare
+    return max(cover(loss, spare) ** 2 * _UP, limit * 2.0**-50), spare
 
 
 def epsilon_alone(event, delta):

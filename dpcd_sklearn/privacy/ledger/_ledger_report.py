@@ -96,7 +96,7 @@ def remaining(parameters, balance):
     left = float(Fraction(parameters.limit) - balance.amount)
     if left <= 0:
         return 0.0
-    target = min(gdp_epsilon(math.sqrt(left), parameters.delta), parameters.epsilon)
+    target = gdp_epsilon(math.sqrt(left), parameters.delta)
 
     def admitted(epsilon):
         relation, max_contributions = parameters.neighbours
@@ -106,21 +106,14 @@ def remaining(parameters, balance):
         amount = price(parameters, fit, False).amount * (1 + 1e-14)
         return admits(parameters, balance, Price(amount, 0.0, private=True, first=False))
 
-    # The conversions there and back round by 1e-10; near epsilon = 0 they are ill-conditioned.
-    low, step = 0.0, 1e-9
-    while step < 1 and target > 0:
-        if admitted(target * (1 - step)):
-            low = target * (1 - step)
-            break
-        step *= 4
-    if low == 0.0:
-        return 0.0
-    high = min(target * (1 + 1e-8), parameters.epsilon)
+    # the conversions there and back round by 1e-10, but near epsilon = 0 they are ill-conditioned
+    low, high = (min(target * factor, parameters.epsilon) for factor in (1 - 1e-7, 1 + 1e-8))
     if admitted(high):
         return high
+    low = low if admitted(low) else 0.0
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if admitted(middle) else (low, middle)
-    return float(low)
+    return low
 
 
 def _times_left(parameters, balance, events, prices):

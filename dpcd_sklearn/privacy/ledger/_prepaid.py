@@ -8,7 +8,7 @@ planned is refused: before the charge if it comes first, and without a release i
 import threading
 
 from ..accounting._events import FitEvent
-from ..accounting._receipt import Receipt
+from ..accounting._promise import Receipt
 
 
 class NeverCopied:

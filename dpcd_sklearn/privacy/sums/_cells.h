@@ -10,13 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "_avx2.h"
+#include "_kernels.h"
 
-#if defined(__GNUC__)
-#define DPCD_PREFETCH(x) __builtin_prefetch(x)
-#else
-#define DPCD_PREFETCH(x) ((void)0)
-#endif
 #define DPCD_RUN 512          /* numbers of a run at most */
 #define DPCD_LOWEST -125      /* octave 0 holds what is below 2^-125, */
 #define DPCD_LAST_OCTAVE 251  /* and the last one 2^125 and more */

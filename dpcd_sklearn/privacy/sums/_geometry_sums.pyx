@@ -15,7 +15,6 @@ import numpy as np
 from libc.math cimport floor, sqrt
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
 from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts, hold
@@ -72,19 +71,16 @@ cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, 
     """
     cdef Py_ssize_t i, k
     cdef double norm, scale, most, half = 0.5 * sqrt(<double>n_outputs)  # what rounding may add
-    for i in range(n):
-        most = limit * rooms[i]
-        most = (most if most < MOST_TIMES else MOST_TIMES) - half
-        most = most if most > 0.0 else 0.0
-        scale = lengths[i] * per_clip
-        scale = scale if scale < LONGEST else LONGEST
-        if n_outputs == 1:
-            norm = r[i] * scale
-            norm = norm if norm < most else most
-            norm = norm if norm > -most else -most
-            r[i] = (norm + DPCD_MAGIC) - DPCD_MAGIC
-            continue
-        norm = 0.0
+    cdef double most_times = MOST_TIMES, longest = LONGEST  # no write to r changes these
+    for i in range(n if n_outputs == 1 else 0):  # without branches, several rows at a time
+        most = max(min(limit * rooms[i], most_times) - half, 0.0)
+        norm = r[i] * min(lengths[i] * per_clip, longest)
+        norm = norm if norm < most else most
+        norm = norm if norm > -most else -most
+        r[i] = (norm + DPCD_MAGIC) - DPCD_MAGIC
+    for i in range(n if n_outputs > 1 else 0):
+        most = max(min(limit * rooms[i], most_times) - half, 0.0)
+        scale, norm = min(lengths[i] * per_clip, longest), 0.0
         for k in range(n_outputs):
             norm += r[k * n + i] * r[k * n + i]
         norm = sqrt(norm) * scale
@@ -108,10 +104,10 @@ cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t sto
 cdef class GeometrySums(CurvatureSums):
     """Sums of gradients in a geometry, and the sums that such a geometry is made of."""
 
-    # whole rows, of so many numbers each (0 until they are made): as they are kept; the geometry,
-    # and units of its rows; those of a row and of its columns; of every record, its length over its
-    # units, and how often it may count
-    cdef Py_ssize_t _apart, _n_limbs
+    # whole rows, so many numbers apart, and vectors that they are multiplied by (0 until rows are
+    # made): as they are kept; the geometry, and units of its rows; those of a row and of its
+    # columns; of every record, its length over its units, and how often it may count
+    cdef Py_ssize_t _row_apart, _apart, _n_limbs
     cdef int16_t[:, ::1] _whole
     cdef int32_t[:, ::1] _pairs
     cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
@@ -139,32 +135,33 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
         """Make whole rows and bound their images; they are kept where memory is enough."""
+        self._row_apart = (self.n_coordinates + 7) // 8 * 8
         self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
-        cdef bint kept = not self.records.is_sparse and 2 * self.n * self._apart <= MOST_KEPT
-        try:
-            self._whole = np.empty((self.n if kept else 0, self._apart), dtype=np.int16)
+        cdef bint kept = not self.records.is_sparse and 2 * self.n * self._row_apart <= MOST_KEPT
+        try:  # one more than there are: vectors may reach beyond the last one
+            self._whole = np.zeros((self.n + 1 if kept else 0, self._row_apart), dtype=np.int16)
         except MemoryError:  # whether there is room is up to the machine, and shows in no sum
-            self._whole = np.empty((0, self._apart), dtype=np.int16)
+            self._whole = np.empty((0, self._row_apart), dtype=np.int16)
         self._lengths, self._rooms = np.empty(self.n), np.ones(self.n)
         return self._over_tiles(_measure_rows, 0)
 
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
-        cdef Py_ssize_t i, m, apart = self._apart
+        cdef Py_ssize_t i, m
         cdef double image
-        cdef Bench bench = self._bench(apart, True, 0)
+        cdef Bench bench = self._bench(self._row_apart, True, 0)
         while bench.norms != NULL and i0 < stop:
+            if self._whole.shape[0]:
+                bench.whole = &self._whole[i0, 0]
             m = self._make_rows(&bench, i0, stop)
             for i in range(m):
                 self._lengths[i0 + i] = bench.parts[i] / self._row_units
             if self._pairs.shape[0]:
-                KERNELS.image_norms(bench.whole, m, self.n_coordinates, apart,
-                                    self._of_rows.shape[0] // apart, &self._pairs[0, 0],
+                KERNELS.image_norms(bench.whole, m, self.n_coordinates, self._row_apart,
+                                    self._of_rows.shape[0] // self._apart, &self._pairs[0, 0],
                                     &self._of_rows[0], bench.norms)
                 for i in range(m):
                     image = (sqrt(bench.norms[i]) + self._slack) * LONGER
                     self._rooms[i0 + i] = self._smallest / max(image, self._smallest)
-            if self._whole.shape[0]:
-                memcpy(&self._whole[i0, 0], bench.whole, m * apart * sizeof(int16_t))
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
@@ -260,7 +257,7 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef bint _add_multiples(self, Py_ssize_t i, Py_ssize_t stop, double *sums) noexcept nogil:
         """sums += limbs of contributions of rows i, ..., stop - 1, which are kept or made again."""
-        cdef Py_ssize_t K = self.n_outputs, apart = self._apart, n_rows
+        cdef Py_ssize_t K = self.n_outputs, apart = self._row_apart, n_rows
         cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
         cdef bint kept = self._whole.shape[0] > 0
         cdef Bench bench = self._bench(0 if kept else apart, True, 0)

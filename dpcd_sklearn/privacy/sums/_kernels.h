@@ -22,6 +22,13 @@
 
 #include "_avx2.h"
 
+#if defined(__GNUC__)
+/* Into the second cache: the tile that comes next must not push out the one that is summed. */
+#define DPCD_PREFETCH(x) __builtin_prefetch((const void *)(x), 0, 2)
+#else
+#define DPCD_PREFETCH(x) ((void)0)
+#endif
+
 #define DPCD_LANES 8
 #define DPCD_LONG_ROWS 16384 /* of a tile that is read once, column by column */
 #define DPCD_LONG_AHEAD 64
@@ -100,20 +107,21 @@ typedef struct {
                          ptrdiff_t apart, int32_t *room, int64_t *totals);
     /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T, the sum of some of such numbers:
      * pair t of row j, at [t, j] of each, has the entries of columns 2 t and 2 t + 1, and row j
-     * counts units[j] times. Products of their rows and rows are below 2^31. Up to a multiple of
-     * four rows are read. */
-    void (*image_norms)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns, ptrdiff_t apart,
-                        ptrdiff_t n_limbs, const int32_t *transform, const double *units,
-                        double *out);
+     * counts units[j] times. Products of their rows and rows are below 2^31. Here and below
+     * zeros fill a row to half a block, and vectors may reach into the next one. */
+    void (*image_norms)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
+                        ptrdiff_t row_apart, ptrdiff_t n_limbs, const int32_t *transform,
+                        const double *units, double *out);
     /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
-     * norms multiply to less than 2^31. Of the next tile, behind this one, every other row is asked
-     * for here and the rest by whole_sums: requests in one burst would stop the sums. */
-    void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const int16_t *v,
-                      ptrdiff_t n_vectors, int32_t *out);
+     * norms multiply to less than 2^31; v has zeros beyond a row. Of the next tile, behind this
+     * one, every other row is asked for here and the rest by whole_sums: requests in one burst
+     * would stop the sums. */
+    void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t row_apart,
+                      const int16_t *v, ptrdiff_t n_vectors, int32_t *out);
     /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: products of any
      * 2 DPCD_MOST_PAIRS rows add up to less than 2^31. */
-    void (*whole_sums)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t apart, const double *r,
-                       ptrdiff_t n_outputs, double *sums);
+    void (*whole_sums)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t row_apart,
+                       const double *r, ptrdiff_t n_outputs, double *sums);
 } dpcd_kernels;
 
 #define DPCD_PAIRS_BLOCK 16

@@ -11,13 +11,6 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__GNUC__)
-/* Into the second cache: the tile that comes next must not push out the one that is summed. */
-#define DPCD_PREFETCH(x) __builtin_prefetch((const void *)(x), 0, 2)
-#else
-#define DPCD_PREFETCH(x) ((void)0)
-#endif
-
 /* The bits of dpcd_units(v) + DPCD_MAGIC: those of DPCD_MAGIC plus the integer. */
 DPCD_INLINE uint64_t dpcd_unit_bits(double v, double limit)
 {

@@ -99,23 +99,26 @@ static void DPCD_NAME(dpcd_add_products)(const int16_t *rows, ptrdiff_t n_rows, 
 
 /* out[i] = |transform rows[i]|^2, where transform has pairs as columns, and units of its rows. */
 static void DPCD_NAME(dpcd_image_norms)(const int16_t *rows, ptrdiff_t n_rows,
-                                        ptrdiff_t n_columns, ptrdiff_t apart, ptrdiff_t n_limbs,
+                                        ptrdiff_t n_columns, ptrdiff_t row_apart, ptrdiff_t n_limbs,
                                         const int32_t *transform, const double *units, double *out)
 {
+    const ptrdiff_t apart = dpcd_pairs_apart(n_columns);
     int32_t sums[4][DPCD_PAIRS_BLOCK];
-    ptrdiff_t i, h, k, l, last;
+    ptrdiff_t i, h, k, l, last, used;
     int q;
-    for (i = 0; i < n_rows; i += 4) {
-        const int32_t *cells = (const int32_t *)(rows + i * apart); /* a row is pairs as it is */
-        double images[4][DPCD_PAIRS_BLOCK], lanes[4][DPCD_LANES] = {{0.0}};
+    for (i = 0; i < n_rows; i += used) {
+        const int32_t *cells = (const int32_t *)(rows + i * row_apart); /* pairs, as rows are */
+        double lanes[4][DPCD_LANES] = {{0.0}};
+        used = n_rows - i < 4 ? 1 : 4; /* one is multiplied four times */
         for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
+            double images[4][DPCD_PAIRS_BLOCK];
             last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
             last = last < n_columns ? last : n_columns + n_columns % 2;
             for (h = 0; h < n_limbs; h++) {
-                const int32_t *limb = transform + h * (apart / 2) * apart;
-                DPCD_NAME(dpcd_pair_products)(cells, apart / 2, 1, limb + k, apart, last / 2,
-                                              sums);
                 const double *u = units + h * apart + k;
+                DPCD_NAME(dpcd_pair_products)(cells, used == 4 ? row_apart / 2 : 0, 1,
+                                              transform + h * (apart / 2) * apart + k, apart,
+                                              last / 2, sums);
                 for (q = 0; q < 4; q++)
                     if (h)
                         for (l = 0; l < DPCD_PAIRS_BLOCK; l++) images[q][l] += sums[q][l] * u[l];
@@ -128,7 +131,7 @@ static void DPCD_NAME(dpcd_image_norms)(const int16_t *rows, ptrdiff_t n_rows,
                     lanes[q][l] += first * first + second * second;
                 }
         }
-        for (q = 0; q < 4 && i + q < n_rows; q++) out[i + q] = dpcd_join(lanes[q]);
+        for (q = 0; q < used; q++) out[i + q] = dpcd_join(lanes[q]);
     }
 }
 
@@ -185,10 +188,11 @@ DPCD_INLINE void DPCD_NAME(dpcd_join_pairs)(const DPCD_PAIRS a[4], int32_t out[4
 }
 
 static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                      ptrdiff_t apart, const int16_t *restrict v,
+                                      ptrdiff_t row_apart, const int16_t *restrict v,
                                       ptrdiff_t n_vectors, int32_t *restrict out)
 {
     enum { SIZE = DPCD_NAME(dpcd_n_pairs) };
+    const ptrdiff_t apart = dpcd_pairs_apart(row_apart), ahead = n_rows * row_apart;
     ptrdiff_t i, k, s;
     int q;
     for (i = 0; i < n_rows; i += 4)
@@ -197,7 +201,7 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
             int32_t sums[8];
             const int16_t *x[4];
             for (q = 0; q < 4; q++) {
-                x[q] = rows + (i + q < n_rows ? i + q : i) * apart;
+                x[q] = rows + (i + q < n_rows ? i + q : i) * row_apart;
                 first[q] = second[q] = DPCD_FILL_PAIRS(0);
             }
             for (k = 0; k < apart; k += 2 * SIZE) {
@@ -206,7 +210,7 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
                 for (q = 0; q < 4; q++) {
                     const DPCD_PAIRS c = DPCD_LOAD_PAIRS((const int32_t *)(x[q] + k));
                     /* every other row of the next tile */
-                    if (s == 0 && !(q & 1) && !(k & 31)) DPCD_PREFETCH(x[q] + n_rows * apart + k);
+                    if (s == 0 && !(q & 1) && !(k & 31)) DPCD_PREFETCH(x[q] + ahead + k);
                     first[q] = DPCD_ADD_PAIRS(first[q], c, a);
                     second[q] = DPCD_ADD_PAIRS(second[q], c, b);
                 }
@@ -222,7 +226,7 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
 
 /* Sums of the columns k, ..., of so many outputs at once. */
 DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                             ptrdiff_t apart, ptrdiff_t k, const int32_t *pairs,
+                                             ptrdiff_t row_apart, ptrdiff_t k, const int32_t *pairs,
                                              int n_outputs, ptrdiff_t ahead, double *sums)
 {
     DPCD_PAIRS first[4], second[4], a, b;
@@ -230,9 +234,9 @@ DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdi
     int q;
     for (q = 0; q < n_outputs; q++) first[q] = second[q] = DPCD_FILL_PAIRS(0);
     for (t = 0; 2 * t < n_rows; t++) {
-        const int16_t *x = rows + 2 * t * apart + k;
-        DPCD_NAME(dpcd_pair_loaded)(x, 2 * t + 1 < n_rows ? x + apart : x, &a, &b);
-        if (ahead && !(k & 31)) DPCD_PREFETCH(x + ahead + apart); /* the others */
+        const int16_t *x = rows + 2 * t * row_apart + k;
+        DPCD_NAME(dpcd_pair_loaded)(x, 2 * t + 1 < n_rows ? x + row_apart : x, &a, &b);
+        if (ahead && !(k & 31)) DPCD_PREFETCH(x + ahead + row_apart); /* the others */
         for (q = 0; q < n_outputs; q++) {
             const DPCD_PAIRS r = DPCD_FILL_PAIRS(pairs[q * DPCD_MOST_PAIRS + t]);
             first[q] = DPCD_ADD_PAIRS(first[q], a, r);
@@ -240,19 +244,21 @@ DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdi
         }
     }
     for (q = 0; q < n_outputs; q++)
-        DPCD_NAME(dpcd_add_paired)(first[q], second[q], sums + q * apart + k);
+        DPCD_NAME(dpcd_add_paired)(first[q], second[q], sums + q * dpcd_pairs_apart(row_apart) + k);
 }
 
 static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                       ptrdiff_t apart, const double *restrict r,
+                                       ptrdiff_t row_apart, const double *restrict r,
                                        ptrdiff_t n_outputs, double *restrict sums)
 {
+    const ptrdiff_t apart = dpcd_pairs_apart(row_apart);
     int32_t pairs[4 * DPCD_MOST_PAIRS];
     ptrdiff_t i, k, s, t, q, m, n;
     for (i = 0; i < n_rows; i += 2 * DPCD_MOST_PAIRS)
         for (s = 0; s < n_outputs; s += n) {
-            const int16_t *x = rows + i * apart;
-            const ptrdiff_t ahead = s ? 0 : n_rows * apart;
+            const int16_t *x = rows + i * row_apart;
+            const ptrdiff_t ahead = s ? 0 : n_rows * row_apart;
+            double *total = sums + s * apart;
             m = n_rows - i < 2 * DPCD_MOST_PAIRS ? n_rows - i : 2 * DPCD_MOST_PAIRS;
             n = n_outputs - s >= 4 ? 4 : n_outputs - s >= 2 ? 2 : 1;
             for (q = 0; q < n; q++)
@@ -263,11 +269,11 @@ static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n
                 }
             for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
                 if (n == 4)
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 4, ahead, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 4, ahead, total);
                 else if (n == 2)
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 2, ahead, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 2, ahead, total);
                 else
-                    DPCD_NAME(dpcd_whole_block)(x, m, apart, k, pairs, 1, ahead, sums + s * apart);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 1, ahead, total);
         }
 }
 
