@@ -1,8 +1,8 @@
 """Estimators from flat tables of parameters: what a solver alone has goes into its object."""
 
-from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD, FrankWolfe, Newton, SkGD
+from dpcd_sklearn import solvers
 
-SOLVERS = {solver.word: solver for solver in (CD, GCD, SkGD, CompGD, SGD, SVRG, FrankWolfe, Newton)}
+SOLVERS = {solver.word: solver for solver in (getattr(solvers, name) for name in solvers.__all__)}
 OWN = {name for solver in SOLVERS.values() for name in solver().get_params()}
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flat import SOLVERS
 from forks import ChildDiedError, die_at_line, forked
 
 from dpcd_sklearn import DPLassoCD
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _ledger, _sqlite
-from dpcd_sklearn.solvers._choice import SOLVERS
 
 if not hasattr(os, "fork"):
     pytest.skip("this system can't fork", allow_module_level=True)

@@ -314,31 +314,28 @@ NAMED = {
 
 
 @table("name", NAMED)
-def test_a_fit_refuses_by_the_true_name(name, ledger):
+def test_a_fit_refuses_by_the_true_name(name, uncharged):
     match, fit = NAMED[name]
     with pytest.raises(ValueError, match=match):
-        fit(DPLogisticGCD(classes=[0, 1], accountant=ledger))
-    assert not ledger.entries()
+        fit(DPLogisticGCD(classes=[0, 1], accountant=uncharged))
 
 
-def test_steps_refuse_dates_bytes_and_repeated_names(ledger):
+def test_steps_refuse_dates_bytes_and_repeated_names(uncharged):
     with pytest.raises(TypeError, match="decode them"):
-        p.DPOneHotEncoder(accountant=ledger).fit(in_bytes())
+        p.DPOneHotEncoder(accountant=uncharged).fit(in_bytes())
     with pytest.raises(ValueError, match="rename"):
-        p.DPOneHotEncoder(accountant=ledger).fit(twice_named())
+        p.DPOneHotEncoder(accountant=uncharged).fit(twice_named())
     with pytest.raises(ValueError, match="numbers of days"):
-        p.DPSimpleImputer(accountant=ledger).fit(DAYS.mask(Y == 1))
-    assert not ledger.entries()
+        p.DPSimpleImputer(accountant=uncharged).fit(DAYS.mask(Y == 1))
 
 
-def test_categories_of_another_kind_than_the_column_are_refused(ledger):
+def test_categories_of_another_kind_than_the_column_are_refused(uncharged):
     for categories, given, kinds in (
         ([["1", "2", "3"]], T, "numbers .* words"),
         ([[1, 2, 3]], WORDS, "words .* numbers"),
     ):
         with pytest.raises(ValueError, match=f"'code' of X holds {kinds}"):
-            encoding(categories, ledger).fit(given, Y)
-    assert not ledger.entries()
+            encoding(categories, uncharged).fit(given, Y)
     for categories in ([[1, 2, 3]], "auto"):
         model = encoding(categories, None).fit(T, Y)
         with pytest.raises(ValueError, match="'code' of X holds words .* held numbers in the fit"):

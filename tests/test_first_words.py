@@ -39,7 +39,6 @@ from dpcd_sklearn import (
 )
 from dpcd_sklearn.compose import make_private_column_transformer
 from dpcd_sklearn.inspection import CoefficientDisplay, find_leaks, plan
-from dpcd_sklearn.linear_model._inference import CoefSummary
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.model_selection import PrivateSearchCV
@@ -325,7 +324,8 @@ def public_classes():
             if is_class and found.__flags__ & 1 << 9:  # a class of Python; others are compiled
                 yield found
     yield from (Huber, accounting.FitEvent, accounting.GaussianEvent, accounting.SelectionEvent)
-    yield from (accounting.PrivacyCost, accounting.PrivacySpent, CoefSummary, LedgerEntry)
+    yield from (accounting.PrivacyCost, accounting.PrivacySpent, LedgerEntry)
+    yield type(FITTED.summary())
 
 
 def instance(cls):

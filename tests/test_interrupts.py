@@ -12,12 +12,12 @@ import time
 
 import numpy as np
 import pytest
+from flat import SOLVERS
 from scipy.sparse import csr_array
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, PrivacyAccountant
 from dpcd_sklearn.privacy.sums import _geometry_sums
 from dpcd_sklearn.solvers import GCD, SGD, SkGD
-from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.utils._tiles import is_finite
 
 # Many times what the promised second and a busy machine take, and much less than any fit here.

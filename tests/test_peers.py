@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forks import run_script
+from forks import run_here
 from tables import table
 
 PEERS = Path(__file__).resolve().parent.parent / "benchmarks" / "peers"
@@ -102,7 +102,7 @@ def test_the_page_has_the_rows_that_are_stored(peers):
 
 def test_a_table_of_solvers_without_environments_is_printed():
     asked = "--quick --runs 2 --audits 60 --solvers adassp tukey_em".split()
-    printed = run_script(str(PEERS / "run.py"), *asked, ignored=[""])
+    printed = run_here(PEERS / "run.py", *asked, ignored=[""])
     audits, results = printed.split("\n\n", 1)
     assert re.search(r"^AdaSSP +regression +add_remove +\d\.\d\d +\d\.\d\d +60$", audits, re.M)
     assert re.search(r"^AdaSSP +classification left out: regression only$", audits, re.M)

@@ -209,7 +209,7 @@ def test_how_likely_a_candidate_is_missed_is_that_of_draws(law):
     def words(n):
         return map(int, rng.integers(2**64, size=n, dtype=np.uint64))
 
-    counts = np.array([draw_count(*law, words) for _ in range(4000)])
+    counts = np.array([draw_count(*law, words) for _ in range(1500)])
     found = 0.75**counts  # of four candidates
     assert abs(found.mean() - missed(*law, 4)) < 5 * found.std() / math.sqrt(len(counts))
 

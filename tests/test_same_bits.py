@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flat import SOLVERS
 from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 
@@ -12,7 +13,6 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 400, 5

@@ -5,7 +5,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from flat import SOLVERS as STATED
+from flat import SOLVERS
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -30,7 +30,6 @@ from dpcd_sklearn.privacy.accounting import (
 )
 from dpcd_sklearn.samplings import FullSampling
 from dpcd_sklearn.solvers import CD, GCD, SGD, Newton, SkGD, _choice
-from dpcd_sklearn.solvers._choice import SOLVERS
 from dpcd_sklearn.solvers._descent_recipe import descent_recipe
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -147,7 +146,7 @@ def test_stating_what_an_algorithm_alone_has_asks_for_it(name, asked, uncharged)
     for more in ({}, {"solver": NAMES[name]}):
         assert PRESETS[name](**asked, **more)._plan(N, P, 1).word == NAMES[name]
     X, y, labels = records(100)
-    (first, *_), cls = asked, STATED[NAMES[name]]
+    (first, *_), cls = asked, SOLVERS[NAMES[name]]
     wanted = rf"{first}=.* beside solver=.*: write solver={cls.__name__}\({first}=.*=None"
     for solver in ("newton", Newton(), cls(), CD() if cls is GCD else GCD(), SGD()):
         model = PRESETS[name](solver=solver, accountant=uncharged, **asked)
@@ -163,7 +162,7 @@ def test_what_is_asked_of_a_descent_is_done_by_one(preset, asked):
     assert preset(**asked)._plan(N, P, 1).word in ("skgd", "gcd")
 
 
-@table("solver", [*STATED.values()])
+@table("solver", [*SOLVERS.values()])
 @every_preset
 def test_a_preset_takes_every_solver_that_can_solve_its_problem(preset, solver):
     able = {"cd", "gcd", "skgd", "sgd", "svrg", "newton"}
@@ -322,7 +321,7 @@ def test_numbers_of_numpy_are_computed_with_in_double_precision(model, kind):
     # a plan in half precision told 0.08 % more than epsilon
     stated = {"epsilon": 1.0, "delta": 2.0**-10, "alpha": 0.125}
     own = model.solver.get_params() if not isinstance(model.solver, str) else {}
-    model = clone(model).set_params(solver=STATED[plan_of(model).word](**own))
+    model = clone(model).set_params(solver=SOLVERS[plan_of(model).word](**own))
     dyadic = {"selection_share": 0.75, "step_size": 0.5, "sampling_rate": 0.125}
     dyadic |= {"step_decay": 0.25, "momentum": 0.5, "curvature_share": 0.25}
     own = model.solver.get_params()

@@ -98,7 +98,7 @@ def test_any_shape_gives_the_dense_sums(shape, bounded, storage, index):
     for intercept in (False, True):
         dense = sums_of(X, y, weights, bounds=bounds, intercept=intercept)
         thin = sums_of(stored(X, storage, index), y, weights, bounds=bounds, intercept=intercept)
-        for _ in range(12):
+        for _ in range(6):
             step = rng.standard_normal(p + intercept)
             step *= rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0])
             block = np.flatnonzero(rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0]))
