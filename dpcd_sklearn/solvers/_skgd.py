@@ -183,11 +183,10 @@ class SkGDPlan(DrawnPlan):
 
     @cached_property
     def recipe(self):
-        spread = self.geometry.spread(self.request.n_coordinates)
-        request = self.request
+        request, is_long = self.request, self._has_long_way
         recipe = descent_recipe(
             request.signal,
-            spread,
+            self.geometry.spread(request.n_coordinates),
             self.curvature,
             self._full,
             request.n_classes,
@@ -199,10 +198,8 @@ class SkGDPlan(DrawnPlan):
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
         elif self._has_rows:
-            return descent_of_rows(
-                recipe, request.signal, request.n_classes, is_on_its_way=self._has_long_way
-            )
-        elif self._has_long_way:
+            return descent_of_rows(recipe, request.signal, request.n_classes, is_on_its_way=is_long)
+        elif is_long:
             return long_descent(recipe, request.n_classes)
         return recipe
 
