@@ -19,9 +19,6 @@ _SHARE, _SHARE_ALONE = 0.02, 0.5
 # n times the μ of the counts, a class: one of average size is then known to about 5 %. What is less
 # sure sends short descents off: with 10 for all classes, farm_ads at ε = 0.1 ended at .52 for .57.
 _LEAST_EVIDENCE = 25.0
-# Three classes or more of few records do not start at their shares, but are drawn to them. Above
-# this n μ margins tell more. What the square of so many lengths of noise explains is not kept.
-_SHARE_DRAWN_TO, _NOISE, _AMPLE = 0.05, 1.5, 100.0
 
 
 def counts_share(request):
@@ -34,8 +31,10 @@ def counts_share(request):
     if _keeps_shares_alone(request):
         share = _SHARE_ALONE * request.share_left
         return share * (_evidence(request, share) >= 5)  # known to .1 is better than not at all
-    if is_shrunk(request) and request.n_classes > 2 and request.evidence < _AMPLE:
-        return _SHARE_DRAWN_TO * (request.evidence >= _LEAST_EVIDENCE)
+    # Three classes or more of few records do not start at their shares, but are drawn to them.
+    # From n μ = 100 on margins tell more.
+    if is_shrunk(request) and request.n_classes > 2 and request.evidence < 100:
+        return 0.05 * (request.evidence >= _LEAST_EVIDENCE)
     return _SHARE * (request.length_share > 0 or starts_at_shares(request))
 
 
@@ -99,8 +98,8 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     # A class of fewer records than the noise is known to be rare, and not how rare.
     n, k = request.budget.n, request.n_classes
     if k > 2:
-        moved = counts - n / k
-        counts = n / k + moved * max(1 - _NOISE * k * units.noise_std**2 / (moved @ moved), 0.0)
+        moved = counts - n / k  # of which noise, and a half as much, is not kept
+        counts = n / k + moved * max(1 - 1.5 * k * units.noise_std**2 / (moved @ moved), 0.0)
     shares = np.clip(counts, max(1.0, min(units.noise_std, n / k)), n)
     if class_weight is not None:
         shares *= np.maximum(class_weight / class_weight.max(), 1 / n)

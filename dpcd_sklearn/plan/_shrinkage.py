@@ -20,21 +20,8 @@ import numpy as np
 from ._margin_scale import margin_scale
 from ._smoothness import wants_mean_row
 
-# From these signals on all is kept: after descents, and after Newton steps, whose curvature tells
-# of weak directions, or solvers of which (a) is not known.
-_SIGNAL, _SIGNAL_OF_OTHERS = 50.0, 100.0
-# c, since clipped derivatives fade; and where rows have a bounded norm, since most of the noise is
-# in columns that few of them have.
-_NOISE_OF_MARGINS, _NOISE_OF_ROWS = 1.0, 0.75
-# At this signal half of what a regression explains is noise; its variance is 1 / s² of it. With a
-# log link s is that of a target whose upper bound is so many of its means.
-_SIGNAL_OF_NUMBERS, _MEANS = 10.0, 6.0
 # Rows of a bounded norm have so many entries that count, if there are as many columns.
 ENTRIES = 100
-# Where dense columns have a loud signal the loss itself draws back what noise carries away: (a) is
-# left to the derivatives in the length of margins, if they are released, more and more from a half
-# to one and a half times this signal.
-_LOUD = 200.0
 # Share of margins that is kept in any case: their order chooses the label, at no cost in log loss.
 _LEAST = 0.05
 
@@ -70,13 +57,20 @@ def shrinkage(request, length=math.inf):
         return 0.0
     signal = signal_of_rows(request)
     if not request.n_classes:
-        signal *= _MEANS / request.loss.reach if request.has_log_link else 1.0
-        return signal**2 / (signal**2 + _SIGNAL_OF_NUMBERS**2)
-    least = _SIGNAL_OF_OTHERS if math.isinf(length) else _SIGNAL
-    noise = _NOISE_OF_ROWS if _has_bounded_rows(request) else _NOISE_OF_MARGINS
+        # At a signal of 10 half of what a regression explains is noise; its variance is 1 / s² of
+        # it. With a log link s is that of a target whose upper bound is six of its means.
+        signal *= 6 / request.loss.reach if request.has_log_link else 1.0
+        return signal**2 / (signal**2 + 10**2)
+    # From these signals on all is kept: after Newton steps, whose curvature tells of weak
+    # directions, or solvers of which (a) is not known; and after descents.
+    least = 100.0 if math.isinf(length) else 50.0
+    # c; less where rows have a bounded norm: most noise is in columns that few of them have
+    noise = 0.75 if _has_bounded_rows(request) else 1.0
     told = 1 - (noise / max(length, 1e-9)) ** 2
     if request.length_share and not _has_bounded_rows(request):
-        told = max(told, min(signal / _LOUD - 0.5, 1.0))
+        # Where dense columns have a loud signal the loss itself draws back what noise carries
+        # away: (a) is left to these derivatives, more and more from a signal of 100 to 300.
+        told = max(told, min(signal / 200 - 0.5, 1.0))
     return max(max(told, 0.0) * min(signal / least, 1.0), _LEAST)
 
 

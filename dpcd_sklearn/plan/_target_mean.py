@@ -17,6 +17,7 @@ from ..losses import SquaredLoss
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
+from ._shrinkage import is_shrunk
 
 # Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that
 # of a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the
@@ -30,9 +31,6 @@ _PART_LEFT, _LEAST_EVIDENCE = 0.3, 5.0
 # mean at n μ = 11 R² fell from .34 to .22 in true bounds of three features.
 _ENOUGH, _AIMED_NOISE, _MOST_NOISE = 50.0, 0.2, 0.25
 _SPARE, _MOST_SHARE, _SIGNAL = 0.1, 0.9, 5.0
-# Where nothing but a mean can be told, choices of bounds leave it the rest of this share, if it is
-# worth it: a median that is far off, or a skewed target's, is moved to the mean.
-_ALL_BUT_SLOPES, _LEAST_REST = 0.9, 0.1
 # No mean is taken to be off by more than a factor of about three.
 _MOST = 0.7
 
@@ -60,8 +58,10 @@ def _has_end(request):
 def _share_within(request):
     """The share for one target's mean, in bounds that are not searched or tell nothing else."""
     if request.target_search.is_all and request.n_targets == 1:
-        rest = _ALL_BUT_SLOPES - request.target_search.share
-        return rest * (rest >= _LEAST_REST)
+        # where nothing else can be told, choices of bounds leave it the rest, if it is worth it:
+        # a median that is far off, or a skewed target's, is moved to the mean
+        rest = 0.9 - request.target_search.share
+        return rest * (rest >= 0.1)
     is_searched = request.finds_target or request.target_search.n_choices
     if is_searched or request.inference or request.n_targets != 1 or request.evidence >= _ENOUGH:
         return 0.0
@@ -166,15 +166,21 @@ def start_within(request, mean, noise):
 
 
 def with_mean(plan, receipt, records, key, solution):
-    """A solution whose predictions have the mean of the target, where a derivative is paid for.
+    """A solution whose predictions have the mean of the target, with a log link.
 
-    The clip of the updates cuts large targets more often than small ones, so their intercept is too
-    low. With the derivative d at the end the mean of predictions is 1 + d times that of the target
-    (power 1), and the mean ratio of the target to its prediction 1 - d (power 2).
+    Clips cut large targets more often, so the intercept is too low. With the derivative d at the
+    end predictions have 1 + d times the mean of the target (power 1), and the mean ratio of target
+    to prediction is 1 - d (power 2). Without it rare counts have the released mean at least.
     """
-    if plan.part_of(MEAN_AT_END.name) is None:
+    request, loss, coef = plan.request, plan.request.loss, solution.coef.copy()
+    if not (request.has_log_link and request.mean_share):
         return solution
-    loss, coef = plan.request.loss, solution.coef.copy()
+    if plan.part_of(MEAN_AT_END.name) is None:
+        # rare from a quarter of the upper bound down to a seventh: descents tell others better
+        trust = np.clip((loss.reach - 4) / 3, 0, 1) * is_shrunk(request)
+        trust *= request.evidence >= _ENOUGH
+        coef[..., -1] += trust * np.maximum(math.log(loss.mean) - coef[..., -1], 0)
+        return replace(solution, coef=coef)
     slopes, _ = MEAN_AT_END.released(plan, receipt, records, key, loss, coef[np.newaxis])
     slope = slopes[0] * loss.unit / (loss.weight * loss.mean ** (2 - loss.power))
     of_means, of_ratios = -math.log1p(max(slope, -_MOST)), math.log1p(-min(slope, _MOST))
