@@ -46,7 +46,8 @@ def length_share(request):
         and request.class_weight is None  # weighted shares are those of other records
         and request.evidence >= _LEAST_EVIDENCE * request.n_classes
     )
-    return 0.05 if wanted else 0.0
+    # more evidence tells a length as surely for less
+    return 0.05 * min(_CLEAR / request.evidence, 1.0) if wanted else 0.0
 
 
 class Length(Release):
