@@ -96,8 +96,6 @@ def test_a_mixed_fit_is_translated_whole():
         "add_remove",
     )
     assert epsilon_of(fit, DELTA) == pytest.approx(by_rdp(fit.to_dp_event()), rel=5e-3)
-    nested = FitEvent((fit, FitEvent((GaussianEvent(3.0),), "add_remove")), "add_remove")
-    assert epsilon_of(nested, DELTA) == pytest.approx(by_rdp(nested.to_dp_event()), rel=5e-3)
 
 
 def test_a_fit_without_noise_is_not_private_there_either():

@@ -48,8 +48,7 @@ def test_the_derivatives_are_a_part_of_one_budget():
     assert entry.event == str(model.privacy_event_) and model.privacy_event_ == plan.event
     (release,) = plan.part_of("length").releases
     assert isinstance(release, GaussianEvent) and release.count == 8
-    mu = gdp_mu(1.0, 1e-6)  # and n μ is about 900: from 300 on the share falls
-    assert 8 / release.noise_multiplier**2 == pytest.approx(15 * mu / N, rel=1e-9)
+    assert 8 / release.noise_multiplier**2 == pytest.approx(0.05 * gdp_mu(1.0, 1e-6) ** 2, rel=1e-9)
     assert 1 - 1e-5 < epsilon_of(plan.event, 1e-6) <= 1.0
 
 
