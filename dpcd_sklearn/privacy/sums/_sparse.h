@@ -18,12 +18,6 @@
 #define DPCD_SLICE 512 /* records that are read at a time, and once more from the cache */
 #define DPCD_AHEAD 16   /* entries between the wish for a column's numbers and their use */
 
-#if defined(__GNUC__)
-#define DPCD_PREFETCH(address) __builtin_prefetch(address)
-#else
-#define DPCD_PREFETCH(address) ((void)0)
-#endif
-
 typedef struct {
     const void *indptr, *indices, *data;
     int is_float, is_long; /* float32 values, int64 indices; else float64 and int32 */
