@@ -39,8 +39,8 @@ class Arrays(NamedTuple):
     def slopes(self, loss, known, moved, lengths, bounds, n_threads):
         """Derivatives of a record's loss of the margins `known + f * D` in f, in place of features.
 
-        D are margins of the coefficients and intercepts `moved`, cut where they overflow. Each of
-        `lengths` has a column, of functions of one record: of its squared loss's slopes at zero.
+        D are margins of the coefficients and intercepts `moved`, cut where they overflow; each of
+        `lengths` has a column. With targets of -1 the numbers are slopes of a squared loss at zero.
         """
         coef, offset = moved[:, :-1], moved[:, -1]
         if bounds is not None:

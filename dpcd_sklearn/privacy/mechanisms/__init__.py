@@ -10,7 +10,7 @@ Relies on ``sums`` for the limit of a contribution, on ``noise`` for exact draws
 ``proofs/release_curvature.md``, ``proofs/release_preconditioned.md``, ``proofs/release_score.md``,
 ``proofs/release_categories.md``, ``proofs/release_present_means.md``,
 ``proofs/release_columns.md``, ``proofs/release_running_counts.md`` and
-``proofs/release_target_sums.md``; ``proofs/release_length.md`` is of a model of one feature.
+``proofs/release_target_sums.md``; ``proofs/release_length.md`` is of a model of eight features.
 Mutants with half the noise are caught in ``tests/test_audit_mutants.py``,
 ``tests/test_greedy_rules.py``, ``tests/test_quantiles.py``, ``tests/test_neighbours.py``,
 ``tests/test_audit_of_transformers.py`` and ``tests/test_select_k_best.py``, choices that are not as
