@@ -376,6 +376,12 @@ def small_frame():
 
 @quiet
 @every_kind
+def test_docstrings_list_all_parameters(kind):
+    listed = [line.split()[0] for line in kind.__doc__.split("\n") if " default=" in line]
+    assert sorted(listed) == sorted(kind._get_param_names())
+
+
+@every_kind
 def test_routing_asks_nothing_of_it(kind, frame):
     y = (frame["a"] > 0).astype(int)
     with sklearn.config_context(enable_metadata_routing=True):

@@ -23,7 +23,22 @@ from ._private_linear_model import PrivateLinearModel
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
-    """A loss of margins on labels that are public, or documented as published."""
+    """A loss of margins on labels that are public, or documented as published.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients, float32 if X was; one row for two classes. Released.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts. Released.
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
+        Intercepts of the same iterates. Released.
+    clip_ : float
+        C that was used. Public.
+    """
 
     loss = "auto"
     classes = None

@@ -48,8 +48,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         coefficients in the units of X: a column whose mean product with the target is smaller is
         removed.
     $several_strengths
-    $epsilon
-    $delta
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
         A word, or an object with parameters of its own: ``CD("importance")``, of which a search
         states ``solver__sampling``.
@@ -60,8 +58,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     inference : bool, default=False
         Covariances of the coefficients, `confidence_interval`, `wald_test` and `summary`: without
         an l1 penalty (``alpha=0``) alone, by "newton".
-    $neighboring
-    $n_public
     clip : float > 0 or "auto", default="auto"
         C of the papers, public, in the units of the target: coordinate j of a record's gradient is
         clipped to C sqrt(M_j / tr M) by "cd" and "gcd", and the norm of M^(-1/2) g to C by "skgd"
@@ -72,47 +68,6 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept: an unpenalised coordinate that is clipped and paid for like any
         other.
-    $positive
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $coef_path
-    $warm_start
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-
-    Attributes
-    ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
-    $coef_path_
-    $intercept_path_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $coef_cov_
-    $coef_std_
-    $inference_valid_
-    $outside_share_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    $clip_
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

@@ -74,8 +74,6 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         is as good as removed by 1e-4. Give such columns other units. Other penalties do not use it,
         and warn.
     $several_strengths
-    $l1_ratio
-    $constraint
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
         A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
         states ``solver__rule``.
@@ -86,14 +84,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
         chooses among features x classes and moves the feature in all of them, "newton" has one
         matrix for all classes, and "compgd" and "frank-wolfe" refuse them.
-    $epsilon
-    $delta
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of
         two classes; with the penalties None and "l2".
-    $neighboring
-    $n_public
     clip : float > 0 or "auto", default="auto"
         C of the papers, public. Coordinate j of a record's gradient is clipped to
         C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
@@ -103,66 +97,25 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         "auto". Of more than two classes a coordinate, block or image is that of all classes
         together, and "gcd" scales a record's derivatives in all classes down together first. "auto"
         follows n, p, epsilon and delta.
-    $max_iter
-    $fit_intercept
     classes : array-like of labels, default=None
         Public labels: two, or more unless `loss` is "logistic". A class may have no record, and a
         label outside of them counts as the smallest of them, in silence: see `unknown_label`. None
         takes the labels from y, which publishes them. Each label is compared with them by itself,
         exactly. Members of VotingClassifier, BaggingClassifier, StackingClassifier get labels that
         are numbered from 0, those of OneVsRestClassifier and its like 0 and 1: state [0, 1, ...].
-    $class_weight
     unknown_label : {"first", "raise"}, default="first"
         What a label outside of the stated `classes` does: it counts as the smallest of them
         ("first"), or it is a ValueError before anything is charged ("raise"), which publishes that
         one fact, that there is such a label.
-    $penalize_intercept
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $tol
-    $coef_path
-    $warm_start
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients, float32 if X was; one row for two classes. Released.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts. Released.
-    $classes_
     coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
-        Intercepts of the same iterates. Released.
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $coef_cov_
-    $coef_std_
-    $inference_valid_
-    $outside_share_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release; NaN when
         nothing but choices is released ("frank-wolfe"). Public.
-    clip_ : float
-        C that was used. Public.
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

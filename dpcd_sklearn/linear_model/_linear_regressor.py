@@ -79,22 +79,16 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         1e-3, whose mean square is 1e-6, is as good as removed by 1e-4. Give such columns other
         units. Other penalties do not use it, and warn.
     $several_strengths
-    $l1_ratio
-    $constraint
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
         A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
         states ``solver__sampling``.
 
     $words_of_presets
     $words_of_generic_estimators
-    $epsilon
-    $delta
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, and
         for "skgd" along full gradients of the squared loss; with the penalties None and "l2".
-    $neighboring
-    $n_public
     clip : float > 0 or "auto", default="auto"
         C of the papers, public. Coordinate j of a record's gradient is clipped to
         C sqrt(M_j / tr M) by "cd", "gcd" and "frank-wolfe"; its block S by "skgd", so that the norm
@@ -102,53 +96,15 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         "svrg", which clips differences of gradients to half of that; its projection by "compgd";
         and its image in the released geometry by "newton", which begins with a wider one if it is
         "auto". In the units of the target. "auto" follows n, p, epsilon and delta.
-    $max_iter
-    $fit_intercept
-    $penalize_intercept
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $coef_path
-    $warm_start
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
 
     Attributes
     ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
     coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_outputs, n_features)
         Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail" or
         "weighted" averaging `coef_` is a mean of iterates, not the last of these. Released.
-    $intercept_path_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $coef_cov_
-    $coef_std_
-    $inference_valid_
-    $outside_share_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
     noise_multiplier_ : float
         z, the standard deviation of the noise over the sensitivity of a gradient release; NaN when
         nothing but choices is released ("frank-wolfe"). Public.
-    $clip_
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

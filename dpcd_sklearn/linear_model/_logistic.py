@@ -57,8 +57,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     $several_strengths
     l1_ratio : float in [0, 1] or list of them, default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
-    $epsilon
-    $delta
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
         A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
         states ``solver__rule``.
@@ -74,8 +72,6 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         Whether to release what covariances of the coefficients are made of, for 20 % of μ²: see
         `coef_cov_`, `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is
         then, since how descents follow their noise is not known; an l1 penalty is refused.
-    $neighboring
-    $n_public
     clip : float > 0 or "auto", default="auto"
         C of the papers, public: coordinate j of a record's gradient, in every class, is clipped to
         C sqrt(M_j / tr M) by "gcd", and of more than two classes its derivatives in all classes are
@@ -91,52 +87,11 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         Public labels, two or more. A class may have no record, and a label outside of them counts
         as the smallest of them, in silence, which `DPLinearClassifier` has a parameter for. None
         takes the labels from y, which publishes them. Each is compared by itself, exactly.
-    $class_weight
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $tol
-    $coef_path
-    $warm_start
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients, float32 if X was; one row for two classes. Released.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts. Released.
-    $classes_
-    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_classes, n_features)
-        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
-        averaging `coef_` is a mean of iterates, not the last of these. Released.
-    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_classes)
-        Intercepts of the same iterates. Released.
     C_, penalty_, l1_ratio_ : float, str, float
         What was chosen, where several were stated. Released.
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $coef_cov_
-    $coef_std_
-    $inference_valid_
-    $outside_share_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    clip_ : float
-        C that was used. Public.
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

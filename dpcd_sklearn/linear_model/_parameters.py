@@ -43,7 +43,193 @@ COMMON = BUDGET_CONSTRAINTS | {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SharedParameters(BaseEstimator):
-    """Parameters of every estimator, with their defaults."""
+    """Parameters of every estimator, with their defaults, and what is said of them.
+
+    A class has these texts of its own parameters and attributes, where its docstring has no others.
+
+    Parameters
+    ----------
+    l1_ratio : float in [0, 1] or list of them, default=0.15
+        ρ for "elasticnet"; not used by the other penalties.
+    constraint : {"l1_ball", "l2_ball"}, L1Ball or L2Ball, default=None
+        Ball around zero that the vector of coefficients stays in, of radius 1 or, as an object of
+        `dpcd_sklearn.penalties`, of a stated one: "l1_ball" for "compgd" and "frank-wolfe",
+        "l2_ball" for "compgd".
+    epsilon : float, default=1.0
+        Privacy loss, in (0, inf]. ``float("inf")`` fits without noise and clipping; the result is
+        not private.
+    delta : float in (0, 1) or "auto", default="auto"
+        Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
+        "add_remove".
+    neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
+        What neighbouring data sets are: see Privacy above. ``Persons(k)`` are those that differ in
+        all records of one person, at most k, with k times the noise; ``Persons()`` in any number,
+        whose ids `fit` is told as `groups`.
+    n_public : int, default=None
+        Public number of records for "add_remove", which normalises every sum. None otherwise.
+    clip : float > 0 or "auto", default="auto"
+        Norm that M^(-1/2) g is clipped to by Newton steps, public, in the units of the target.
+        "auto" follows n, p, epsilon and delta.
+    max_iter : float > 0 or "auto", default="auto"
+        Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
+        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
+        its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
+        "newton" a step. "auto" follows n, p, epsilon and
+        delta.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
+    penalize_intercept : bool, default=False
+        Whether penalties and constraints are on the intercept too; "frank-wolfe" needs that, or no
+        intercept.
+    positive : bool, default=False
+        Whether coefficients are kept from being negative; the intercept is free.
+    class_weight : dict {label: weight}, default=None
+        Public weights of the classes, 1 for a label that is left out; needs `classes`. They
+        multiply weights of records before contributions are clipped, so those above 1 are refused
+        where there is noise, with what to write. "balanced" is refused, because it counts the
+        labels of the records: where the shares of the classes are public, weights of ``min(shares)
+        / (4 * share)`` find rare classes nearly as often.
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column: (lo, hi)}, default=None
+        Public bounds of the features, never from the data: a tuple of two scalars or arrays of
+        shape (n_features,), a list of one pair a feature, or a dict of one pair for the name of
+        every column of a data frame. Gives M_j. Values outside are clipped, in predictions too.
+        Where n, p, epsilon and delta allow it narrower scales are **looked for within them**, so
+        they may be wide; not beside `feature_scale` or for an inference: an intercept then centres
+        features on their middle. Nothing is clipped with epsilon = inf.
+    feature_scale : float, array of shape (n_features,) or "private", default=None
+        Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
+        `feature_bounds` that may be far too wide: before the first update mean squares of the
+        features within them, and their means where a free intercept makes that good, are
+        **released**, for 1 to 10 % of the budget; they give M_j and centres. Where n, p, epsilon
+        and delta allow none that tell more than the bounds, nothing is released, and with epsilon =
+        inf neither. It asks for a descent: Newton steps, which look at rows already, refuse it, and
+        "auto" takes none.
+    row_norm_bound : float, default=None
+        Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
+        on the curvature of blocks. Longer records only fit worse, their gradients are clipped
+        anyway. Without any of the three, the **scales are found in the records**, for a share of
+        the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
+        as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
+        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
+        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        ``feature_scale=1.0`` if they are.
+    target_bounds : tuple (lo, hi) or list of pairs, default=None
+        Public bounds of the target, in its units; of several targets a tuple of two scalars or
+        arrays of shape (n_outputs,), or a list of one pair a target. Values outside are clipped
+        while fitting, and so are predictions. None finds them in the records too; ``(-1, 1)`` is
+        unit scale. Where they may be far too wide, by public numbers, narrower ones or the median
+        are looked for within them, for at most 10 % of the budget, unless you state a
+        `feature_scale`.
+    tol : float, default=1e-6
+        For epsilon = inf only: stop when a sweep moves no coefficient by more than this share of
+        the largest one; scikit-learn's solvers stop at measures of their own, as fine as this.
+    coef_path : bool, default=False
+        Whether to keep one iterate of every pass in `coef_path_` and `intercept_path_`. Iterates
+        are released anyway, so it costs no privacy.
+    warm_start : bool, default=False
+        Whether to start from the coefficients of the earlier fit of this object, at a price of its
+        own. It needs an accountant, and the earlier fit in the same ledger.
+    verbose : int or bool, default=0
+        Whether to print what is released, and how far the fit is: ten times, or a hundred from 2
+        on, in one line that stays in place in terminals and notebooks. All of it is public.
+    accountant : PrivacyAccountant, default=None
+        Ledger that every fit is charged to.
+    random_state : int, RandomState instance, ReproducibleNoise or None, default=None
+        An int or a RandomState draws the public choices of a fit, such as the order of coordinates.
+        Noise, noisy choices and batches of records come from the operating system all the same,
+        so two fits differ. :class:`~dpcd_sklearn.testing.ReproducibleNoise` makes all of it
+        reproducible, hence **not private**: it warns, and an accountant refuses it. With
+        ``epsilon=inf`` nothing is secret, and an int determines the fit.
+    n_threads : int >= 1 or None, default=None
+        How many threads may read records, at most. None stands for as many as OpenMP admits, and
+        outside the main thread for one. The result does not depend on it, bit for bit: what
+        threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
+        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
+        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
+        has at most one thread for every 131,072 cells, which are records times columns read (an
+        update of DP-CD reads two), or stored entries. Mini-batches, columns of sparse X and
+        epsilon = inf have one thread.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients, float32 if X was. Of several targets each has a fit of its own, with its
+        share of the budget. Released.
+    sparse_coef_ : CSR matrix of shape (1, n_features) or (n_outputs, n_features)
+        The same, made when it is asked for: smaller where most of them are zero.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercept. Released.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted. Public if `classes` states them, else published without noise.
+    coef_path_ : ndarray of shape (n_points, n_features) or (n_points, n_outputs, n_features)
+        Iterates at the start, after each pass and at the end; only with `coef_path`. With "tail"
+        averaging `coef_` is a mean of iterates, not the last of these. Released.
+    intercept_path_ : ndarray of shape (n_points,) or (n_points, n_outputs)
+        Intercepts of the same iterates. Released.
+    alpha_, penalty_, l1_ratio_ : float, str, float
+        What was chosen, where several were stated. Released.
+    strength_path_ : dict of arrays of length n_strengths
+        Where a strength was chosen: all candidates ("penalty", "alpha" or "C", "l1_ratio"), their
+        coefficients ("coef", "intercept"), and by how much the mean loss of each is estimated to
+        exceed that of the chosen one ("excess_loss"), with the standard deviation of that by
+        privacy noise ("excess_loss_std"). The estimate is of the fit's own clipped loss on these
+        records. Released.
+    feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
+        What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
+        found and released.
+    row_norm_bound_ : float or None
+        Bound on the norm of records, stated or found and released; None is none.
+    target_bounds_ : tuple (lo, hi) of floats or ndarrays of shape (n_outputs,), or None
+        What the target is clipped to in the fit, stated or found and released, within the stated
+        ones too; None is no clip.
+    coef_cov_ : ndarray of shape (n_coefs, n_coefs)
+        With `inference`: covariance of `coef_` and, last, of the intercept if there is one, by
+        sampling and by the noise. NaN where it is not `inference_valid_`, and of coefficients that
+        the released curvature does not tell apart, which `summary` names. Released.
+    coef_std_, privacy_std_ : ndarrays of shape (n_coefs,)
+        Standard errors, and the part of them that is the noise. Released. Without `inference`
+        `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
+        or a ridge: of first order, around the fit without noise that has the same bounds, the same
+        clip of gradients and the same penalty. Where many records are at the clip, that is another
+        than least squares within the bounds. It is NaN of coefficients that the released curvature
+        does not tell apart, and of all where the last step was longer than six of it: the steps
+        had not arrived. Other fits release no curvature, which it depends on: after them it is an
+        AttributeError.
+    inference_valid_ : bool
+        Whether the noisy moments are safely positive in some direction at least, the steps arrived
+        and, where bounds were found, hardly any record lies outside of them (1.2/sqrt(n) of all).
+        False where public numbers rule intervals out: then the fit is that of ``inference=False``.
+        Released.
+    outside_share_ : float
+        With `inference`, where bounds were found: the share of records that lie outside of them, by
+        a noisy count. Released.
+    solver_ : str
+        The solver that ran, a word of `solver`, or "scikit-learn" where its own solver did, without
+        noise. Public.
+    n_iter_ : int
+        T, the number of updates; public (with epsilon = inf, how many were needed).
+    n_features_in_ : int
+        Number of features. Public.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if X has names that are all strings. Public.
+    privacy_spent_ : PrivacySpent
+        Named tuple (epsilon, delta) of this fit. Public.
+    privacy_event_ : FitEvent
+        What was released, at which noise, the choices that find scales among it. Public.
+    noise_multiplier_ : float
+        z, the standard deviation of the noise over the sensitivity of a gradient release. Public.
+    clip_ : float or ndarray of shape (n_outputs,)
+        C that was used, in the units of each target. Public.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the accountant's budget does not admit the fit; nothing was drawn.
+    LedgerError
+        If the ledger can't be written; nothing was drawn.
+    TypeError, ValueError
+        If a parameter or the input is invalid; nothing was charged.
+    """
 
     epsilon: float = 1.0
     delta: Auto = "auto"

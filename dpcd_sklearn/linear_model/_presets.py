@@ -49,7 +49,17 @@ def parameters_of(preset, left_out, **own):
 
 
 class _ChoosesStrength:
-    """A preset whose strength is a list or "auto"."""
+    """A preset whose strength is a list or "auto".
+
+    Parameters
+    ----------
+    clip : float > 0 or "auto", default="auto"
+        Norm that M^(-1/2) g is clipped to by Newton steps, public, in the units of the target.
+        "auto" follows n, p, epsilon and delta.
+    cv : int, splitter or None, default=None
+        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set
+        aside.
+    """
 
     _of_its_name = ()
 
@@ -67,15 +77,6 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
     alphas : list of floats or "auto", default="auto"
         Strengths of the l1 penalty, in the units of scikit-learn's Lasso. "auto" is a grid of 30,
         from the released strength that removes all coefficients down to a thousandth of it.
-    $parameters_of_choices
-
-    Attributes
-    ----------
-    $attributes_of_choices
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -119,15 +120,6 @@ class DPElasticNetCV(DPLassoCV):
         follows what was released, for each `l1_ratio`.
     l1_ratio : float in [0, 1] or list of them, default=0.5
         Share of the l1 penalty, 1 is a Lasso; of several one is chosen too.
-    $parameters_of_choices
-
-    Attributes
-    ----------
-    $attributes_of_choices
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -163,15 +155,6 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
     alphas : list of floats or "auto", default="auto"
         Strengths of the l2 penalty, in the units of scikit-learn's Ridge. "auto" is a grid of 15,
         from 1e-5 to 100 times the released mean curvature of the loss.
-    $parameters_of_choices
-
-    Attributes
-    ----------
-    $attributes_of_choices
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -209,50 +192,13 @@ class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
         is a grid that follows what was released, for each of `l1_ratios`.
     l1_ratios : list of floats in [0, 1], default=(0.0,)
         Shares of the l1 penalty, 0 is l2 and 1 is l1; of several one is chosen too.
-    $epsilon
-    $delta
-    $neighboring
-    $n_public
-    $clip_of_choices
-    $fit_intercept
     classes : array-like of labels, default=None
         Public labels, two or more, as of DPLogisticGCD.
-    $class_weight
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $tol
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-    $cv
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients, float32 if X was; one row for two classes. Released.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts. Released.
     C_, penalty_, l1_ratio_ : float, str, float
         What was chosen. Released.
-    $strength_path_
-    $classes_
-    $feature_bounds_
-    $row_norm_bound_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    clip_ : float
-        C that was used. Public.
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -284,7 +230,15 @@ _LEFT_OUT_OF_MEANS = {"alpha", "sampling", "block_size", "inference", "positive"
 
 
 class _OneStrength(PrivateRegressor):
-    """A preset whose one strength stands beside a mean loss."""
+    """A preset whose one strength stands beside a mean loss.
+
+    Parameters
+    ----------
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own.
+
+    $words_of_presets
+    """
 
     penalty = "l2"
     _parameter_constraints = PrivateRegressor._parameter_constraints | {
@@ -320,15 +274,6 @@ class DPPoissonRegressor(_OfMeans):
     ----------
     alpha : float >= 0, default=1.0
         Strength of the l2 penalty beside the mean loss: scikit-learn's.
-    $parameters_of_means
-
-    Attributes
-    ----------
-    $attributes_of_means
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -369,15 +314,6 @@ class DPGammaRegressor(_OfMeans):
     ----------
     alpha : float >= 0, default=1.0
         Strength of the l2 penalty beside the mean loss: scikit-learn's.
-    $parameters_of_means
-
-    Attributes
-    ----------
-    $attributes_of_means
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----
@@ -419,15 +355,6 @@ class DPQuantileRegressor(_OneStrength):
     width : float > 0 or "auto", default="auto"
         How far from the target the loss is curved, in its units; public. "auto" is a tenth of half
         the width of the target's bounds. Without noise it is none.
-    $parameters_of_means
-
-    Attributes
-    ----------
-    $attributes_of_means
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

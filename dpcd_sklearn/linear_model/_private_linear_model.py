@@ -41,10 +41,9 @@ from ..utils._compat import CallbackSupportMixin, fit_context
 from ..utils._input import read_records
 from ..utils._public import MOST, check_count
 from ..utils._stated import Stated
-from ..utils._texts import with_shared_texts
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
-from ._documentation import TEXTS, ShortSignature, in_two_tiers
+from ._documentation import ShortSignature, documented
 from ._parameters import (
     COMMON,
     MAY_BE_OBJECTS,
@@ -110,7 +109,7 @@ class PrivateLinearModel(
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = in_two_tiers(with_shared_texts(cls.__doc__, TEXTS))
+        cls.__doc__ = documented(cls)
 
     def __new__(cls, *args, **params):  # before Python refuses them with fewer words
         refuse_elsewhere(cls, params, TypeError)

@@ -49,8 +49,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         coefficients in the units of X: a column whose squares add up to less than alpha is as good
         as removed.
     $several_strengths
-    $epsilon
-    $delta
     solver : str or object of `dpcd_sklearn.solvers`, default="auto"
         A word, or an object with parameters of its own: ``SkGD("block")``, of which a search
         states ``solver__sampling``.
@@ -65,8 +63,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. By "newton", which "auto" is then, or by
         "skgd" along full gradients, of which the noise is followed from step to step.
-    $neighboring
-    $n_public
     clip : float > 0 or "auto", default="auto"
         C of the papers, public: the block S of a record's gradient is clipped so that the norm of
         M_S^(-1/2) g_S is at most ``C sqrt(|S| / tr M)``, in the units of the target. "auto" follows
@@ -74,48 +70,6 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
     max_iter : float > 0 or "auto", default="auto"
         Passes, one of which moves every coordinate once on average; may be a fraction. "auto"
         follows n, p, epsilon and delta.
-    $fit_intercept
-    $positive
-    $feature_bounds
-    $feature_scale
-    $row_norm_bound
-    $target_bounds
-    $tol
-    $coef_path
-    $warm_start
-    $verbose
-    $accountant
-    $random_state
-    $n_threads
-
-    Attributes
-    ----------
-    $coef_
-    $sparse_coef_
-    $intercept_
-    $coef_path_
-    $intercept_path_
-    $alpha_
-    $strength_path_
-    $feature_bounds_
-    $row_norm_bound_
-    $target_bounds_
-    $coef_cov_
-    $coef_std_
-    $inference_valid_
-    $outside_share_
-    $solver_
-    $n_iter_
-    $n_features_in_
-    $feature_names_in_
-    $privacy_spent_
-    $privacy_event_
-    $noise_multiplier_
-    $clip_
-
-    Raises
-    ------
-    $errors_of_fits
 
     Notes
     -----

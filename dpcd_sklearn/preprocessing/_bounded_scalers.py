@@ -308,7 +308,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         takes the same cells without noise, and protects nobody.
-    $delta
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
         needs, and one choice a column is paid for instead of four.
@@ -317,11 +316,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
         records that they could not tell of a tail none is looked for: a public rule. It needs
         `with_centering`.
-    $relation
     copy : bool, default=True
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
-    $ledger_and_seed
 
     Attributes
     ----------
@@ -332,16 +329,17 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
         Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
         public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
         to be centred; nothing was charged.
 
-    $few_records
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are too small for so many columns: a public fact.
 
     Notes
     -----

@@ -25,7 +25,32 @@ _FOUND, _DEVIATIONS = 0.1, 6.5
 
 @dataclass(eq=False, repr=False)
 class CategoryEncoder(PrivateTransformer):
-    """The base of encoders: how categories are stated, found and looked up."""
+    """The base of encoders: how categories are stated, found and looked up.
+
+    Parameters
+    ----------
+    categories : "auto", list or dict {column name: list}, default="auto"
+        "auto" learns the categories of all columns. A list has for each column its public
+        categories or "auto"; a dict those of some columns of a data frame, and the others are
+        learnt. Public: never from the data.
+    min_frequency : int >= 1, float in (0, 1) or None, default=None
+        Least noisy number of records, or share of them, of a category that is learnt.
+
+    Attributes
+    ----------
+    categories_ : list of ndarrays of objects
+        The categories of each column; NaN is what is missing. Released, or stated.
+    category_counts_ : list of ndarrays, or None where categories are stated
+        Noisy numbers of records of each category. Released.
+    threshold_ : float or None
+        The noisy number of records that a category is named from; None if nothing is learnt.
+        Public.
+
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are so small that few categories can be found: a public fact.
+    """
 
     categories: str | list | dict = "auto"
     _: KW_ONLY

@@ -34,12 +34,9 @@ class DPOneHotEncoder(CategoryEncoder):
 
     Parameters
     ----------
-    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         names every category, and protects nobody.
-    $delta
-    $min_frequency
     max_categories : int >= 2, default=16
         Columns that each learnt column becomes, that of infrequent ones included, whatever is
         found: so the number of columns is public. The most frequent categories are kept, and
@@ -52,24 +49,17 @@ class DPOneHotEncoder(CategoryEncoder):
         no coefficient of them has an interval.
     sparse_output : bool, default=False
         Whether the result is a CSR matrix.
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
-    $learnt_categories
     is_unused_ : ndarray of bool of shape (n_features_out,)
         Which columns are zero for every record. Released, with the categories.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, a cell is no string, number or boolean, or a dense result might
         be more than memory holds; nothing was charged.
-
-    $few_categories
 
     See Also
     --------
@@ -260,29 +250,16 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
 
     Parameters
     ----------
-    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity names every category, and protects nobody.
-    $delta
-    $min_frequency
     max_categories : int >= 2, default=16
         How many numbers a learnt column has at most, that of infrequent ones included. The most
         frequent categories are kept.
-    $relation
-    $ledger_and_seed
-
-    Attributes
-    ----------
-    $learnt_categories
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or a cell is no string, number or boolean; nothing was charged.
-
-    $few_categories
 
     See Also
     --------

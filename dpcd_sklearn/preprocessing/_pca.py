@@ -39,16 +39,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     ----------
     n_components : int >= 1, default=2
         How many components are kept: a public width, no more than there are columns or records.
-    epsilon : float in (0, inf], default=0.2
-        Budget of this step alone. Infinity adds no noise, and protects nobody.
-    $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`; None is (-1, 1), with a warning. Cells are clipped to them.
     row_norm : float > 0, default=None
         Rows are clipped to this distance from the middle of the bounds, for the covariance alone.
         None is half of the largest that bounds admit. A shorter one means less noise.
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
@@ -58,11 +53,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         Their noisy variances, largest first; noise makes small ones negative. Released.
     mean_ : ndarray of shape (n_features,)
         The noisy mean of clipped rows, within bounds. Released.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter or X is invalid, `n_components` is larger than the number of columns or of
         records, or there are more than 4,000 columns; nothing was charged.

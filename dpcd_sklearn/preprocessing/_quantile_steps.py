@@ -24,7 +24,19 @@ from ._private_transformer import OF_BUDGET, PrivateTransformer
 
 
 class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
-    """A transformer that learns quantiles of its columns."""
+    """A transformer that learns quantiles of its columns.
+
+    Parameters
+    ----------
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
+        finds a range of six inter-quartile ranges first.
+
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are too small for so many columns: a public fact.
+    """
 
     _uncertain = "quantiles"
 
@@ -99,12 +111,8 @@ class DPQuantileTransformer(QuantileStep):
         How many quantiles are kept; their number costs nothing. Beyond 257 they say nothing new.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
-    $delta
     output_distribution : {"uniform", "normal"}, default="uniform"
         Numbers from 0 to 1, or normal ones, cut to ∓5.2.
-    $bounds_of_quantiles
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
@@ -112,16 +120,12 @@ class DPQuantileTransformer(QuantileStep):
         Quantiles of each column, in order. Released.
     references_ : ndarray of shape (n_quantiles,)
         Which ones, from 0 to 1. Public.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or X is sparse, empty, or NaN or infinite somewhere; nothing was
         charged.
-
-    $few_records
 
     See Also
     --------
@@ -231,7 +235,6 @@ class DPRobustScaler(QuantileStep):
     ----------
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
-    $delta
     with_centering : bool, default=True
         Whether the median becomes 0. Sparse records need False.
     with_scaling : bool, default=True
@@ -240,9 +243,6 @@ class DPRobustScaler(QuantileStep):
         Which quantiles, in percent: 0 < low < high < 100.
     unit_variance : bool, default=False
         Whether normal columns get a variance of one.
-    $bounds_of_quantiles
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
@@ -251,16 +251,12 @@ class DPRobustScaler(QuantileStep):
     scale_ : ndarray of shape (n_features,), > 0
         What is divided by; ones without scaling. Of a column whose quantiles are one number it is
         the half-width of the range that they were looked for in. Released.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, if X is empty, NaN or infinite somewhere, or if X is sparse and
         to be centred; nothing was charged.
-
-    $few_records
 
     See Also
     --------

@@ -50,25 +50,16 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     k : "auto" or int >= 1, default="auto"
         How many columns are kept: a public width, no more than there are columns. "auto" keeps
         ten, or all where there are fewer.
-    epsilon : float in (0, inf], default=0.2
-        Budget of this step alone. Infinity adds no noise, and protects nobody.
-    $delta
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`; None is (-1, 1), with a warning. Sparse columns are not centred.
-    $target_bounds
-    $classes
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
     ranking_ : ndarray of shape (k,)
         The columns that were chosen, the one of the largest noisy score first. Released.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter, X or y is invalid; nothing was charged.
 

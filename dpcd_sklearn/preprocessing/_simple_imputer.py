@@ -48,9 +48,6 @@ class DPSimpleImputer(PrivateTransformer):
     ----------
     strategy : {"median", "mean", "most_frequent", "constant"}, default="median"
         Medians and means are of numbers; the most frequent value may be a word.
-    epsilon : float in (0, inf], default=0.2
-        Budget of this step alone. Infinity adds no noise, and protects nobody.
-    $delta
     fill_value : number, str or None, default=None
         The constant; None is 0 for numbers and "missing" for words. It is also what a column gets
         of which no frequent value was found, so steps behind this one must take it. Public: never
@@ -60,23 +57,22 @@ class DPSimpleImputer(PrivateTransformer):
         They save two choices of three. Public: never from the data.
     add_indicator : bool, default=False
         Whether an indicator of missing cells follows for each column, whatever is missing.
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features,)
         The fill of each column. Released, or stated.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter is invalid, or X is empty, infinite somewhere, or holds words of which a mean
         or a median is asked for; nothing was charged.
 
-    $few_records
+    Warns
+    -----
+    UserWarning
+        If n and epsilon are too small for so many columns: a public fact.
 
     Notes
     -----

@@ -46,12 +46,8 @@ class DPTargetEncoder(CategoryEncoder):
 
     Parameters
     ----------
-    $categories
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity names every category and adds no noise.
-    $delta
-    $classes
-    $target_bounds
     smooth : "auto" or float >= 0, default="auto"
         How many records with the mean of all each category has beside its own. "auto" draws means
         by the share of their variance that is noise.
@@ -60,29 +56,21 @@ class DPTargetEncoder(CategoryEncoder):
         by the other folds. They share the budget, so what `transform` uses has `cv` times the
         variance of noise; without them a record has its own part in the mean of its category, which
         is small where categories are learnt. Needs ``neighboring="replace_one"``.
-    $min_frequency
     max_categories : int >= 2, default=1024
         Most categories of a learnt column, that of infrequent ones included.
-    $relation
-    $ledger_and_seed
 
     Attributes
     ----------
-    $learnt_categories
     encodings_ : list of ndarrays of shape (n_categories + 1, n_encodings)
         What each category of a column becomes; the last row is for all others. Released.
     target_mean_ : ndarray of shape (n_encodings,)
         What they are drawn to. Released.
-    $of_fit
 
     Raises
     ------
-    $refused_charge
     TypeError, ValueError
         If a parameter or y is invalid, a cell is no string, number or boolean, there might be more
         sums than memory holds, or folds are asked for under "add_remove"; nothing was charged.
-
-    $few_categories
 
     See Also
     --------

@@ -3,6 +3,7 @@
 import inspect
 import re
 import textwrap
+from functools import cache
 from html import escape
 
 
@@ -45,11 +46,67 @@ def _short(value):
 
 # ---- Docstrings ----------------------------------------------------------------------------------
 
+_INHERITED = ("Parameters", "Attributes", "Raises", "Warns")
+_OTHERS = ("See Also", "Notes", "References", "Examples")
+
 
 def with_shared_texts(doc, texts):
     """A docstring in which every line ``$name`` gives way to the text of this name."""
     if doc is None:
         return None
-    first, end, rest = doc.partition("\n")  # of which Python 3.13 strips the indentation
-    doc = f"{first}{end}{textwrap.indent(textwrap.dedent(rest), '    ')}"
-    return re.sub(r"^    \$(\w+)$", lambda named: texts[named[1]], doc, flags=re.MULTILINE)
+    return re.sub(r"(?m)^    \$(\w+)$", lambda named: texts[named[1]], _indented(doc))
+
+
+def with_inherited_texts(cls, absent=frozenset()):
+    """The docstring of a class, with the entries of its bases that it does not have itself.
+
+    Those are its parameters, attributes but for the `absent` ones, errors and warnings. Of an entry
+    that several classes have the text is the nearest one's, and the place the farthest one's.
+    """
+    if cls.__doc__ is None:
+        return None
+    head, sections = _sections_of(cls.__doc__)
+    sections, parameters = dict(sections), parameters_of(cls)
+    for title in _INHERITED:
+        entries = {}
+        for base in cls.__mro__:
+            for name, text in entries_of(_sections_of(base.__doc__)[1].get(title, "")).items():
+                is_other = name not in parameters if title == "Parameters" else name in absent
+                if base is cls or not is_other:
+                    entries[name] = entries.pop(name, text)
+        if entries:
+            listed = sorted(entries, key=lambda name: not parameters.get(name, False))
+            sections[title] = "\n".join(entries[name] for name in listed) + "\n\n"
+    parts = [
+        f"    {title}\n    {'-' * len(title)}\n{sections[title]}"
+        for title in (*_INHERITED, *_OTHERS)
+        if title in sections
+    ]
+    return f"{head.rstrip()}\n\n{''.join(parts)}".rstrip() + "\n    "
+
+
+def parameters_of(cls):
+    """Parameters of a class that may become a dataclass: whether each is inherited by position."""
+    inherited = inspect.signature(cls.__init__).parameters.values()
+    found = dict.fromkeys(inspect.get_annotations(cls), False)
+    return found | {each.name: each.kind is each.POSITIONAL_OR_KEYWORD for each in inherited}
+
+
+@cache
+def entries_of(section):
+    """Entries of a section of a docstring, each of which begins ``name : type``, by first names."""
+    listed = re.split(r"\n(?=    \S)", section.rstrip())
+    return {re.match(r"\s*(\w+)", text)[1]: text.rstrip() for text in listed if text}
+
+
+@cache
+def _sections_of(doc):
+    """The beginning of a docstring, and its sections by title."""
+    head, *parts = re.split(r"(?m)^    (\w[\w ]+)\n    --+\n", _indented(doc or ""))
+    return head, dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _indented(doc):
+    """A docstring whose lines have four spaces before them, which Python 3.13 strips."""
+    first, end, rest = doc.partition("\n")
+    return f"{first}{end}{textwrap.indent(textwrap.dedent(rest), '    ')}"
