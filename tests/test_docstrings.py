@@ -16,7 +16,7 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
 )
 from dpcd_sklearn.samplings import BlockSampling, FullSampling, NiceSampling, SingleSampling
-from dpcd_sklearn.utils._texts import with_shared_texts
+from dpcd_sklearn.utils._texts import with_inherited_texts
 
 pytest.importorskip("numpydoc", reason="numpydoc, of the extra doc, reads the docstrings")
 
@@ -72,9 +72,10 @@ def test_what_the_guarantee_rests_on_is_never_left_out():
         assert all(f"\n    {name} : " in each.__doc__ for each in objects for name in names)
 
 
-def test_shared_texts_are_found_where_python_strips_indentation():
+def test_texts_are_inherited_where_python_strips_indentation():
     """Python 3.13 and later do; help() had names of texts instead of the texts there."""
-    texts = {"alpha": "    alpha : float"}
     for indent in ("", "    ", "        "):
-        doc = f"A model.\n\n{indent}Parameters\n{indent}$alpha\n{indent}"
-        assert with_shared_texts(doc, texts).split("\n")[2:4] == ["    Parameters", texts["alpha"]]
+        doc = f"A model.\n\n{indent}Attributes\n{indent}----------\n{indent}coef_ : float\n{indent}"
+        base = type("Base", (), {"__doc__": doc})
+        found = with_inherited_texts(type("Model", (base,), {"__doc__": "Another."}))
+        assert found.split("\n")[2:5] == ["    Attributes", "    ----------", "    coef_ : float"]

@@ -6,7 +6,7 @@ The short signature leaves parameters out that few need; ``__init__`` has all of
 import inspect
 import textwrap
 
-from ..utils._texts import entries_of, parameters_of, with_inherited_texts, with_shared_texts
+from ..utils._texts import entries_of, parameters_of, with_inherited_texts
 
 # Parameters that few need: a signature that is read by people leaves them out.
 _OF_FEW = {
@@ -27,13 +27,12 @@ _MADE_BY = {
 
 
 def documented(cls):
-    """The docstring of an estimator with shared texts and those of its bases."""
+    """The docstring of an estimator with the texts of its bases, and parameters by theme."""
     parameters = parameters_of(cls)
     absent = {"alpha_"} if cls._strength_name != "alpha" else set()
     if list not in cls._parameter_constraints.get(cls._strength_parameter, ()):  # it is one number
         absent |= {"alpha_", "strength_path_"}
     absent = absent.union(*(made for name, made in _MADE_BY.items() if name not in parameters))
-    cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
     return in_two_tiers(with_inherited_texts(cls, absent))
 
 
@@ -138,53 +137,3 @@ def in_two_tiers(doc):
 def _with(name, table):
     """The key of a table whose parameters have this one, or an empty string."""
     return next((key for key, names in table.items() if name in names.split()), "")
-
-
-# ---- Texts of parameters and attributes that several estimators share, each written once ---------
-
-TEXTS = {
-    "words_of_presets": """\
-        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
-          and delta: "newton" where records are many and dense columns few, unless a path of
-          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
-          "skgd" otherwise; for constraints, which the generic estimators have, "compgd" or
-          "frank-wolfe". With ``epsilon=inf`` it is scikit-learn's own solver, where that has the
-          objective and nothing is asked of its steps.
-        - "cd": proximal coordinate descent (DP-CD).
-        - "gcd": greedy coordinate descent (DP-GCD).
-        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
-        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
-          that are clipped and noised in its geometry. As fast as a fit without noise, and best
-          where records are many and features correlated; up to 4,000 features.
-        - "sgd": stochastic gradient descent (DP-SGD).
-        - "svrg": variance-reduced stochastic gradients (DP-SVRG).""",
-    "words_of_generic_estimators": """\
-        - "compgd": gradient descent in random directions (DP-CompGD); of mini-batches
-          DP-CompMiniBatch. For the penalties None and "l2".
-        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
-          `penalize_intercept=True`.""",
-    "several_strengths": """\
-
-        Of several values, or with "auto", a grid that follows what was released, **one is chosen at
-        no further charge** from what the Newton steps of this one fit release (see `alpha_` or
-        `C_`, `strength_path_`). Where n, p and epsilon are too small for a choice, n mu / sqrt(p) <
-        max(75, p), one strength is fitted, with a warning before the charge. Without noise it is
-        chosen by cross-validation, as scikit-learn's LassoCV, RidgeCV, ElasticNetCV and
-        LogisticRegressionCV do.""",
-    "privacy_of_presets": """\
-    **Privacy**
-
-    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates, and what is
-      released before the first one, could be published at the same cost.
-    - Neighbours: data sets that differ in one record, a row of X with its target and weight
-      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
-    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
-      on training records; errors about NaN, infinite values, shapes and targets that the loss does
-      not have.
-    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
-    - Ledger: one entry for each fit with an `accountant`, written before a record is used.""",
-}

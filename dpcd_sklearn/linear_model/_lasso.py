@@ -26,33 +26,14 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
 
         \frac{1}{2n} \|y - Xw - b\|_2^2 + \alpha \|w\|_1 .
 
-    **Privacy**
-
-    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates, and what is
-      released before the first one, could be published at the same cost.
-    - Neighbours: data sets that differ in one record, a row of X with its target and weight
-      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
-    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds; running time and memory; scores on training records; errors about NaN, infinite
-      values and shapes; the choice of rows by stratified splits.
-    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
-    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
-
     Parameters
     ----------
     alpha : float, list of floats or "auto", default=1.0
         Strength of the l1 penalty, in [0, inf), in the units of scikit-learn's Lasso, on
         coefficients in the units of X: a column whose mean product with the target is smaller is
         removed.
-    $several_strengths
-    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
-        A word, or an object with parameters of its own: ``CD("importance")``, of which a search
-        states ``solver__sampling``.
 
-    $words_of_presets
+        Of several values one is chosen at no further charge: see `strength_path_`.
     sampling : {"uniform", "importance"}, default=None
         Short for ``solver=CD(sampling)``: which coordinate an update of "cd" moves.
     inference : bool, default=False

@@ -34,22 +34,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
 
     **Privacy**
 
-    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates, chosen
-      coordinates, and what is released before the first iterate, could be published at the same
-      cost. Who is in a mini-batch is never published.
-    - Neighbours: data sets that differ in one record, a row of X with its target and weight
-      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
-    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
-      on training records; errors about NaN, infinite values and shapes; the choice of rows by
-      stratified splits.
     - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
       no `ReproducibleNoise`; no step before this one learnt from the records without a charge. For
       mini-batches (``SGD(sampling_rate=0.1)``) under "replace_one", that no pair of records is
       worse than the one that is accounted for: checked numerically, not proved.
-    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
 
     Parameters
     ----------
@@ -73,17 +61,8 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         "l2" adds alpha to each column's mean square (times a quarter at most), so one of size 1e-3
         is as good as removed by 1e-4. Give such columns other units. Other penalties do not use it,
         and warn.
-    $several_strengths
-    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
-        A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
-        states ``solver__rule``.
 
-    $words_of_presets
-    $words_of_generic_estimators
-
-        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
-        chooses among features x classes and moves the feature in all of them, "newton" has one
-        matrix for all classes, and "compgd" and "frank-wolfe" refuse them.
+        Of several values one is chosen at no further charge: see `strength_path_`.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of

@@ -31,41 +31,16 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
     with y in {-1, 1} and ρ = `l1_ratio`; for more, the multinomial loss of one vector of
     coefficients for each class.
 
-    **Privacy**
-
-    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
-      delta)-differentially private under the `neighboring` relation; all iterates, chosen
-      coordinates and directions, and what is released before the first iterate, could be published
-      at the same cost.
-    - Neighbours: data sets that differ in one record, a row of X with its target and weight
-      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
-      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
-    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
-      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
-      on training records; errors about NaN, infinite values and shapes; the choice of rows by
-      stratified splits.
-    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
-      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
-    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
-
     Parameters
     ----------
     C : float, list of floats or "auto", default=1.0
         Inverse strength of the penalty, in (0, inf), in the units of scikit-learn's
         LogisticRegression, on coefficients in the units of X: columns of small numbers, whose
         squares add up to less than 1 / C, are as good as removed.
-    $several_strengths
+
+        Of several values one is chosen at no further charge: see `strength_path_`.
     l1_ratio : float in [0, 1] or list of them, default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
-    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
-        A word, or an object with parameters of its own: ``GCD("gs-s")``, of which a search
-        states ``solver__rule``.
-
-    $words_of_presets
-
-        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
-        chooses among features x classes and moves the feature in all of them, and "newton" has one
-        matrix for all classes.
     rule : {"gs-s", "gs-r", "gs-q"}, default=None
         Short for ``solver=GCD(rule)``: what a coordinate is chosen by.
     inference : bool, default=False

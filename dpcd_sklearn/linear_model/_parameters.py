@@ -47,6 +47,23 @@ class SharedParameters(BaseEstimator):
 
     A class has these texts of its own parameters and attributes, where its docstring has no others.
 
+    **Privacy**
+
+    - Guarantee: `coef_`, `intercept_` and every other fitted attribute are together (epsilon,
+      delta)-differentially private under the `neighboring` relation; all iterates, chosen
+      coordinates and directions, and what is released before the first iterate, could be published
+      at the same cost. Who is in a mini-batch is never published.
+    - Neighbours: data sets that differ in one record, a row of X with its target and weight
+      ("replace_one": another record instead; "add_remove": none instead, with a public `n_public`).
+      Where a person has several rows, :class:`~dpcd_sklearn.Persons` protects the person.
+    - Not protected: the number of records (under "replace_one"), shapes, column names, parameters
+      and bounds, and the set of labels unless `classes` states it; running time and memory; scores
+      on training records; errors about NaN, infinite values, shapes and targets that the loss does
+      not have; the choice of rows by stratified splits.
+    - Assumptions: bounds and hyper-parameters were not chosen by looking at the records;
+      no `ReproducibleNoise`; no step before this one learnt from the records without a charge.
+    - Ledger: one entry for each fit with an `accountant`, written before a record is used.
+
     Parameters
     ----------
     l1_ratio : float in [0, 1] or list of them, default=0.15
@@ -61,6 +78,32 @@ class SharedParameters(BaseEstimator):
     delta : float in (0, 1) or "auto", default="auto"
         Probability that the loss exceeds epsilon, roughly. "auto" is 1 / n_samples²; an error under
         "add_remove".
+    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
+        A word, or an object with parameters of its own, such as ``CD("importance")``, of which a
+        search states ``solver__sampling``.
+
+        - "auto" is one public rule, that of all five estimators, from the problem, n, p, epsilon
+          and delta: "newton" where records are many and dense columns few, unless a path of
+          iterates is asked for; "gcd" for l1, and from l1_ratio = 0.5 on, where noise dominates;
+          "skgd" otherwise; for constraints, which the generic estimators have, "compgd" or
+          "frank-wolfe". With ``epsilon=inf`` it is scikit-learn's own solver, where that has the
+          objective and nothing is asked of its steps.
+        - "cd": proximal coordinate descent (DP-CD).
+        - "gcd": greedy coordinate descent (DP-GCD).
+        - "skgd": sketched gradient descent (DP-SkGD), of blocks or of all coordinates.
+        - "newton": a few proximal Newton steps, by one noisy matrix of second moments and gradients
+          that are clipped and noised in its geometry. As fast as a fit without noise, and best
+          where records are many and features correlated; up to 4,000 features.
+        - "sgd": stochastic gradient descent (DP-SGD).
+        - "svrg": variance-reduced stochastic gradients (DP-SVRG).
+        - "compgd": gradient descent in random directions (DP-CompGD); of mini-batches
+          DP-CompMiniBatch. For the penalties None and "l2".
+        - "frank-wolfe": Frank–Wolfe on the l1 ball, without a penalty; with an intercept it needs
+          `penalize_intercept=True`.
+
+        Of more than two classes "cd" and "skgd" move a coordinate in all classes at once, "gcd"
+        chooses among features x classes and moves the feature in all of them, "newton" has one
+        matrix for all classes, and "compgd" and "frank-wolfe" refuse them.
     neighboring : {"replace_one", "add_remove"} or Persons, default="replace_one"
         What neighbouring data sets are: see Privacy above. ``Persons(k)`` are those that differ in
         all records of one person, at most k, with k times the noise; ``Persons()`` in any number,
@@ -174,6 +217,12 @@ class SharedParameters(BaseEstimator):
         exceed that of the chosen one ("excess_loss"), with the standard deviation of that by
         privacy noise ("excess_loss_std"). The estimate is of the fit's own clipped loss on these
         records. Released.
+
+        Of several values, or with "auto", a grid that follows what was released, **one is chosen at
+        no further charge** from what the Newton steps of this one fit release. Where n, p and
+        epsilon are too small for a choice, n mu / sqrt(p) < max(75, p), one strength is fitted,
+        with a warning before the charge. Without noise it is chosen by cross-validation, as
+        scikit-learn's LassoCV, RidgeCV, ElasticNetCV and LogisticRegressionCV do.
     feature_bounds_ : tuple (lo, hi) of ndarrays of shape (n_features,), or None
         What features are clipped to, in the fit and in predictions; None is no clip. Stated, or
         found and released.

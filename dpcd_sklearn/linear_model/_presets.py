@@ -70,8 +70,6 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
     :class:`DPLassoCD` with several strengths: its objective, one fit, one event, and a choice by
     what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's LassoCV.
 
-    $privacy_of_presets
-
     Parameters
     ----------
     alphas : list of floats or "auto", default="auto"
@@ -111,8 +109,6 @@ class DPElasticNetCV(DPLassoCV):
     As :class:`DPLassoCV`, with the objective of scikit-learn's ElasticNet; with ``epsilon=inf`` it
     is scikit-learn's ElasticNetCV.
 
-    $privacy_of_presets
-
     Parameters
     ----------
     alphas : list of floats or "auto", default="auto"
@@ -148,8 +144,6 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
     :class:`DPRidgeSkGD` with several strengths: its objective, one fit, one event, and a choice by
     what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's RidgeCV.
 
-    $privacy_of_presets
-
     Parameters
     ----------
     alphas : list of floats or "auto", default="auto"
@@ -182,8 +176,6 @@ class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
     :class:`DPLogisticGCD` with several strengths: its objective, one fit, one event, and a choice
     by what that fit releases in any case. With ``epsilon=inf`` it is scikit-learn's
     LogisticRegressionCV, by the log loss.
-
-    $privacy_of_presets
 
     Parameters
     ----------
@@ -230,15 +222,7 @@ _LEFT_OUT_OF_MEANS = {"alpha", "sampling", "block_size", "inference", "positive"
 
 
 class _OneStrength(PrivateRegressor):
-    """A preset whose one strength stands beside a mean loss.
-
-    Parameters
-    ----------
-    solver : str or object of `dpcd_sklearn.solvers`, default="auto"
-        A word, or an object with parameters of its own.
-
-    $words_of_presets
-    """
+    """A preset whose one strength stands beside a mean loss."""
 
     penalty = "l2"
     _parameter_constraints = PrivateRegressor._parameter_constraints | {
@@ -267,8 +251,6 @@ class DPPoissonRegressor(_OfMeans):
         + \frac{\alpha}{2} \|w\|_2^2
 
     for y >= 0: :class:`DPLinearRegressor` with ``loss="poisson"`` and ``penalty="l2"``.
-
-    $privacy_of_presets
 
     Parameters
     ----------
@@ -308,8 +290,6 @@ class DPGammaRegressor(_OfMeans):
 
     for y > 0: :class:`DPLinearRegressor` with ``loss="gamma"`` and ``penalty="l2"``.
 
-    $privacy_of_presets
-
     Parameters
     ----------
     alpha : float >= 0, default=1.0
@@ -343,8 +323,6 @@ class DPQuantileRegressor(_OneStrength):
 
     with ℓ_q(r) = q r for r >= 0 and (q - 1) r below, q = `quantile`, smoothed within `width`:
     :class:`DPLinearRegressor` with ``loss=Quantile(quantile, width)`` and ``penalty="l1"``.
-
-    $privacy_of_presets
 
     Parameters
     ----------

@@ -294,7 +294,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     **Privacy**
 
-    $guarantee
     - Charged: one choice a column (the octave of the median of abs(x)), three more (quartiles
       and an interval around them) with centring, one with tails, and of many records up to five
       zooms, as one event, before a record is used.

@@ -23,7 +23,6 @@ class DPOneHotEncoder(CategoryEncoder):
 
     **Privacy**
 
-    $guarantee
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability
@@ -240,7 +239,6 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
 
     **Privacy**
 
-    $guarantee
     - Charged: one release of the counts of all categories of all learnt columns together, before a
       record is used. Categories that are stated are free; if all are, nothing is charged.
     - Rare categories stay secret: a category that one record alone has is named with a probability

@@ -27,7 +27,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
 
     **Privacy**
 
-    $guarantee
     - Charged: one Gaussian release of the matrix of all second moments and means, before a record
       is used. The number of components costs nothing.
     - Assumptions: `feature_bounds` and `row_norm` are public, never from the data. Behind a

@@ -33,17 +33,9 @@ from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
-from ..utils._texts import with_inherited_texts, with_shared_texts
+from ..utils._texts import with_inherited_texts
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
-
-TEXTS = {
-    "guarantee": """\
-    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
-      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
-      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
-      data sets stay neighbours, and the budget of the next step comes on top.""",
-}
 
 # How numbers are read.
 CHECKS = {
@@ -88,6 +80,13 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     Fields are the parameters: those of all transformers here, and in a subclass its own. What is
     said of them here is said of a subclass that has them, unless its docstring has other words.
+
+    **Privacy**
+
+    - Guarantee: what `fit` releases, the fitted attributes, is (`epsilon`, `delta`)-DP for
+      neighbours that differ in one record (``neighboring="replace_one"``), or by adding or
+      removing one (``"add_remove"``). Given them each record is mapped by itself, so neighbouring
+      data sets stay neighbours, and the budget of the next step comes on top.
 
     Parameters
     ----------
@@ -149,7 +148,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = with_shared_texts(cls.__doc__, TEXTS)
         cls.__doc__ = with_inherited_texts(cls)
 
     @abstractmethod

@@ -98,7 +98,6 @@ class DPQuantileTransformer(QuantileStep):
 
     **Privacy**
 
-    $guarantee
     - Charged, as one event, before a record is used: running counts of all columns together, from
       which all quantiles follow, however many; and five choices a column for the range that they
       are looked for in, where no bounds are stated.
@@ -223,7 +222,6 @@ class DPRobustScaler(QuantileStep):
 
     **Privacy**
 
-    $guarantee
     - Charged, as one event, before a record is used: running counts of all columns together, from
       which all quantiles follow; and five choices a column for the range that they are looked for
       in, where no bounds are stated. Nothing, if it neither centres nor scales.

@@ -33,7 +33,6 @@ class DPSimpleImputer(PrivateTransformer):
 
     **Privacy**
 
-    $guarantee
     - Charged, as one event, before a record is used: for medians three choices a column, or one
       where bounds are stated; for means one release of sums of all columns together, and five
       choices a column where no bounds are stated; for the most frequent values one release of the

@@ -46,27 +46,22 @@ def _short(value):
 
 # ---- Docstrings ----------------------------------------------------------------------------------
 
-_INHERITED = ("Parameters", "Attributes", "Raises", "Warns")
+_INHERITED = ("Privacy", "Parameters", "Attributes", "Raises", "Warns")
 _OTHERS = ("See Also", "Notes", "References", "Examples")
-
-
-def with_shared_texts(doc, texts):
-    """A docstring in which every line ``$name`` gives way to the text of this name."""
-    if doc is None:
-        return None
-    return re.sub(r"(?m)^    \$(\w+)$", lambda named: texts[named[1]], _indented(doc))
 
 
 def with_inherited_texts(cls, absent=frozenset()):
     """The docstring of a class, with the entries of its bases that it does not have itself.
 
-    Those are its parameters, attributes but for the `absent` ones, errors and warnings. Of an entry
-    that several classes have the text is the nearest one's, and the place the farthest one's.
+    Those are about privacy, its parameters, its attributes but for the `absent` ones, errors and
+    warnings. Of an entry that several classes have the text is the nearest one's, and the place the
+    farthest one's; the guarantee and parameters by position come first.
     """
     if cls.__doc__ is None:
         return None
     head, sections = _sections_of(cls.__doc__)
     sections, parameters = dict(sections), parameters_of(cls)
+    first = {"Guarantee", *(name for name, by_position in parameters.items() if by_position)}
     for title in _INHERITED:
         entries = {}
         for base in cls.__mro__:
@@ -75,14 +70,14 @@ def with_inherited_texts(cls, absent=frozenset()):
                 if base is cls or not is_other:
                     entries[name] = entries.pop(name, text)
         if entries:
-            listed = sorted(entries, key=lambda name: not parameters.get(name, False))
+            listed = sorted(entries, key=lambda name: name not in first)
             sections[title] = "\n".join(entries[name] for name in listed) + "\n\n"
-    parts = [
-        f"    {title}\n    {'-' * len(title)}\n{sections[title]}"
-        for title in (*_INHERITED, *_OTHERS)
-        if title in sections
-    ]
-    return f"{head.rstrip()}\n\n{''.join(parts)}".rstrip() + "\n    "
+    parts = [head.rstrip() + "\n\n"]
+    for title in (*_INHERITED, *_OTHERS):
+        line = f"**{title}**\n" if title == "Privacy" else f"{title}\n    {'-' * len(title)}"
+        if title in sections:
+            parts.append(f"    {line}\n{sections[title]}")
+    return "".join(parts).rstrip() + "\n    "
 
 
 def parameters_of(cls):
@@ -94,19 +89,23 @@ def parameters_of(cls):
 
 @cache
 def entries_of(section):
-    """Entries of a section of a docstring, each of which begins ``name : type``, by first names."""
+    """Entries of a section of a docstring, each of which begins ``name : type``, by first names.
+
+    Those about privacy are items of a list, and begin with a dash.
+    """
     listed = re.split(r"\n(?=    \S)", section.rstrip())
-    return {re.match(r"\s*(\w+)", text)[1]: text.rstrip() for text in listed if text}
+    return {re.match(r"\W*(\w+)", text)[1]: text.rstrip() for text in listed if text}
 
 
 @cache
 def _sections_of(doc):
     """The beginning of a docstring, and its sections by title."""
-    head, *parts = re.split(r"(?m)^    (\w[\w ]+)\n    --+\n", _indented(doc or ""))
-    return head, dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def _indented(doc):
-    """A docstring whose lines have four spaces before them, which Python 3.13 strips."""
-    first, end, rest = doc.partition("\n")
-    return f"{first}{end}{textwrap.indent(textwrap.dedent(rest), '    ')}"
+    # lines have four spaces before them, which Python 3.13 strips
+    first, end, rest = (doc or "").partition("\n")
+    doc = f"{first}{end}{textwrap.indent(textwrap.dedent(rest), '    ')}"
+    head, *parts = re.split(r"(?m)^    (\w[\w ]+)\n    --+\n", doc)
+    head, _, privacy = head.partition("    **Privacy**\n\n")
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    if privacy:
+        sections["Privacy"] = privacy.partition("\n\n")[0]
+    return head, sections
