@@ -46,7 +46,8 @@ GROUPS = [
 ]
 
 
-def compare(objects, *, without=(), without_attributes=()):
+@pytest.mark.parametrize(("objects", "without", "without_attributes"), GROUPS)
+def test_the_same_words_describe_what_is_shared(objects, without, without_attributes):
     """All pairs: of more than two at once only what all of them have would be compared."""
     for pair in itertools.combinations(objects, 2):
         with warnings.catch_warnings():
@@ -58,11 +59,6 @@ def compare(objects, *, without=(), without_attributes=()):
                 include_attrs=True,
                 exclude_attrs=sorted(without_attributes) or None,
             )
-
-
-@pytest.mark.parametrize(("objects", "without", "without_attributes"), GROUPS)
-def test_the_same_words_describe_what_is_shared(objects, without, without_attributes):
-    compare(objects, without=without, without_attributes=without_attributes)
 
 
 def test_what_the_guarantee_rests_on_is_never_left_out():
