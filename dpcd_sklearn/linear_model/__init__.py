@@ -1,9 +1,6 @@
 """Estimators."""
 
-from ._lasso import DPLassoCD
-from ._linear_classifier import DPLinearClassifier
-from ._linear_regressor import DPLinearRegressor
-from ._logistic import DPLogisticGCD
+from ._classifiers import DPLinearClassifier, DPLogisticGCD
 from ._presets import (
     DPElasticNetCV,
     DPGammaRegressor,
@@ -13,7 +10,7 @@ from ._presets import (
     DPQuantileRegressor,
     DPRidgeCV,
 )
-from ._ridge import DPRidgeSkGD
+from ._regressors import DPLassoCD, DPLinearRegressor, DPRidgeSkGD
 
 __all__ = [
     "DPElasticNetCV",

@@ -11,11 +11,10 @@ from sklearn.linear_model import ElasticNet, GammaRegressor, PoissonRegressor, Q
 
 from ..losses import Quantile
 from ..utils._compat import Interval, StrOptions
-from ._lasso import DPLassoCD
-from ._logistic import DPLogisticGCD
+from ._classifiers import DPLogisticGCD
 from ._parameters import SEVERAL
 from ._regression import PrivateRegressor, WithExposure
-from ._ridge import DPRidgeSkGD
+from ._regressors import DPLassoCD, DPRidgeSkGD
 
 _STRENGTHS = [StrOptions({"auto"}), *SEVERAL]
 # Parameters of a preset that a choice among strengths leaves no room for.
