@@ -17,7 +17,6 @@ from dpcd_sklearn import (
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.partitions import _partitioned_records as partitioned
 from dpcd_sklearn.partitions import fit_partitions
 from dpcd_sklearn.partitions._partition import public_bits
 from dpcd_sklearn.privacy.mechanisms import _quantiles
@@ -259,11 +258,11 @@ def test_labels_are_those_of_all_partitions():
     assert_same_bits(local, parted)
 
 
-def test_who_computes_other_bits_is_refused(monkeypatch):
+def test_who_computes_other_bits_is_refused():
     assert public_bits() == public_bits()
-    monkeypatch.setattr(partitioned, "public_bits", lambda: "of another processor")
+    model, run = clone(MODELS["skgd"][0]), run_on(CUTS["one"], X, Y)
     with pytest.raises(RuntimeError, match="other bits"):
-        fit_partitions(clone(MODELS["skgd"][0]), run_on(CUTS["one"], X, Y))
+        fit_partitions(model, lambda task: [one._replace(of_task="") for one in run(task)])
 
 
 @pytest.mark.parametrize("name", ["skgd", "newton"])

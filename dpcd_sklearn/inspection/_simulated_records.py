@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import is_classifier
 
 from ..preprocessing._category_encoder import CategoryEncoder
-from ..preprocessing._select_k_best import DPSelectKBest
+from ..preprocessing._fewer_columns import DPSelectKBest
 from ..preprocessing._simple_imputer import DPSimpleImputer
 from ..utils._persons import relation_of
 from ..utils._public import check_bounds

@@ -3,6 +3,6 @@
 ``dpcd_sklearn.dask`` stands on it; ``fit_partitions`` is for other engines.
 """
 
-from ._fit import fit_partitions
+from ._partitioned_records import fit_partitions
 
 __all__ = ["fit_partitions"]
