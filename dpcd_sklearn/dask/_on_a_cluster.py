@@ -96,14 +96,10 @@ def partitions_of(X, y, sample_weight, groups=None):
         _refuse_other_rows(X, other, name)
         blocks.append(blocks_of(other))
     if groups is None:
-        return [delayed(_tuple)(*rows[:3]) for rows in zip(*blocks, strict=True)]
+        return [delayed(tuple)(rows[:3]) for rows in zip(*blocks, strict=True)]
     n_parts = min(len(blocks[0]), _MOST_PARTS)
     cut = [delayed(_cut_by_id, nout=n_parts)(n_parts, *rows) for rows in zip(*blocks, strict=True)]
     return [delayed(_joined)(pieces) for pieces in zip(*cut, strict=True)]
-
-
-def _tuple(*arrays):
-    return arrays
 
 
 def _cut_by_id(n_parts, *arrays):

@@ -265,7 +265,8 @@ def exported(model, plain, clip):
     clips["prediction_bounds_"] = getattr(model, "_prediction_bounds", None)
     if clip and any(bounds is not None for bounds in clips.values()):
         fitted = vars(plain) | deepcopy(clips)
-        plain = _CLIPPED[type(plain)](**plain.get_params())
+        # a class below with its name, since pickles look classes up in modules
+        plain = globals()[f"Clipped{type(plain).__name__}"](**plain.get_params())
         vars(plain).update(fitted)
     return plain
 
@@ -339,16 +340,3 @@ class ClippedLogisticRegression(_Clipped, LogisticRegression):
 
     def decision_function(self, X):  # of which all predictions are made
         return margins_of_model(self, X)
-
-
-_CLIPPED = {
-    ElasticNet: ClippedElasticNet,
-    Lasso: ClippedLasso,
-    LinearRegression: ClippedLinearRegression,
-    LogisticRegression: ClippedLogisticRegression,
-    PoissonRegressor: ClippedPoissonRegressor,
-    GammaRegressor: ClippedGammaRegressor,
-    TweedieRegressor: ClippedTweedieRegressor,
-    QuantileRegressor: ClippedQuantileRegressor,
-    Ridge: ClippedRidge,
-}

@@ -29,7 +29,7 @@ BUDGET_CONSTRAINTS = {
     "delta": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
     "neighboring": OF_NEIGHBORING,
     "n_public": [None, Interval(Integral, 1, None, closed="left")],
-    "accountant": [None, HasMethods(["charge", "cost", "spent"])],
+    "accountant": [None, HasMethods(["charge"])],
 }
 # Above it a record may change the odds of an outcome more than twenty thousand times.
 _LARGE_EPSILON = 10.0

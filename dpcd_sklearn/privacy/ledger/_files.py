@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 
 from ...exceptions import LedgerError
+from ...utils._warnings import warn
 from ._gate import make_empty, sync_folder
 from ._sqlite import (
     MAKE_ROOM,
@@ -246,20 +247,12 @@ def temporary_path():
     return os.path.join(folder, "ledger.sqlite")
 
 
-_warned_of_place = False  # in this process
-
-
 def say_where(path):
     """Warn where a temporary ledger lies, once: a budget that is forgotten is spent twice."""
-    global _warned_of_place
-    if _warned_of_place:
-        return
-    _warned_of_place = True
-    warnings.warn(
+    warn(
         f"this ledger lies in {path} and ends with this process, and so does what it counted; "
         "PrivacyAccountant(..., path='records.ledger') keeps it. Said once a process",
-        UserWarning,
-        stacklevel=4,  # who made the accountant
+        topic="temporary ledger",
     )
 
 

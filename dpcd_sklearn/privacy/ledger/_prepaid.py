@@ -105,19 +105,6 @@ class Prepaid(NeverCopied):  # a copy would pay a second time with the same mone
         """Whether what protects nobody is admitted: as without an accountant, if there is none."""
         return self._accountant is None or self._accountant.testing
 
-    def cost(self, *args, **kwargs):
-        """As `PrivacyAccountant.cost`."""
-        return self._ledger().cost(*args, **kwargs)
-
-    def spent(self):
-        """As `PrivacyAccountant.spent`."""
-        return self._ledger().spent()
-
-    def _ledger(self):
-        if self._accountant is None:
-            raise ValueError("nothing is recorded without an accountant")
-        return self._accountant
-
     def __repr__(self):
         return f"Prepaid({self._accountant!r})"
 
