@@ -169,17 +169,18 @@ class Labels(OfColumns):
 
 
 class Outside(Labels):
-    """How many records lie outside of bounds."""
+    """How many records lie outside of each of so many bounds."""
 
-    def __init__(self):
+    def __init__(self, n_bounds):
         self.others, self.records = [0.0, 0.4, 2.0], [0.5, -0.5, 9.0, math.inf, NAN]
+        self.bounds = np.arange(1, n_bounds + 1)[:, np.newaxis] / 2
 
     def oracle(self, rows, receipt, **sizes):
-        units = CountUnits(receipt.event, n_classes=2, **sizes)
+        units = CountUnits(receipt.event, n_classes=2, n_columns=len(self.bounds), **sizes)
         return Oracle(receipt, units, LocalPlace(np.array(rows)[:, None]))
 
     def release(self, oracle):
-        oracle.release("outside", (np.full(1, -0.5), np.full(1, 0.5)))
+        oracle.release("outside", (-self.bounds, self.bounds))
 
 
 class Score(OfColumns):
@@ -322,7 +323,7 @@ SUMS = {
     "squares and means": Squares(True),
     "counts of two classes": Labels(2),
     "counts of labels": Labels(3),
-    "records outside": Outside(),
+    **{f"records outside of {k} bounds": Outside(k) for k in (1, 2)},
     "counts of three labels each": Labels(3, n_columns=3),
     "score of right answers": Score("right", [[1], [0]], [[0], [1]]),
     "score by cells": Score("cells", np.eye(4, dtype=int).tolist(), np.eye(4, dtype=int).tolist()),

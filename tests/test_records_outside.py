@@ -23,9 +23,8 @@ LAYOUTS = {
 }
 
 
-def outside(X, y, lo, hi):
+def outside(columns, lo, hi):
     """A NumPy twin."""
-    columns = X if y is None else np.column_stack([X, y])
     return int((~((columns >= lo) & (columns <= hi))).any(axis=1).sum())
 
 
@@ -35,20 +34,20 @@ def test_who_lies_outside_is_counted_alike_in_every_layout():
         n, p = rng.integers(1, 60), rng.integers(1, 6)
         X = np.float64(np.float32(rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.7)))
         y = rng.normal(size=n) if trial % 2 else None
-        size = p if y is None else p + 1
-        lo, hi = -rng.exponential(size=size), rng.exponential(size=size)
+        columns = X if y is None else np.column_stack([X, y])
+        shape = 2, rng.integers(1, 4), columns.shape[1]  # each bounds lie within the next ones
+        lo, hi = rng.exponential(size=shape).cumsum(axis=1) * [[[-1]], [[1]]]
         if trial % 5 == 0:  # a bound itself lies within
-            lo[0], hi[0] = X[:, 0].min(), X[:, 0].max()
-            lo[0], hi[0] = min(lo[0], 0.0), max(hi[0], 0.0)
-        expected = outside(X, y, lo, hi)
+            lo[-1, 0], hi[-1, 0] = min(X[:, 0].min(), lo[-1, 0]), max(X[:, 0].max(), hi[-1, 0])
+        expected = [outside(columns, *bounds) for bounds in zip(lo, hi, strict=True)]
         for name, layout in LAYOUTS.items():
             counts = LocalPlace(layout(X), y).counts("outside", edges=(lo, hi))
-            assert counts.tolist() == [[n - expected, expected]], name
+            assert counts.tolist() == [[n - of_bounds, of_bounds] for of_bounds in expected], name
 
 
 def test_nan_and_infinity_lie_outside():
     X = np.array([[0.0, np.nan], [np.inf, 0.0], [0.5, 0.5]])
-    bounds = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    bounds = np.array([[-1.0, -1.0]]), np.array([[1.0, 1.0]])
     assert LocalPlace(X).counts("outside", edges=bounds).tolist() == [[1, 2]]
 
 

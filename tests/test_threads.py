@@ -200,8 +200,8 @@ def test_sparse_records_give_the_bits_of_dense_ones_for_every_number(room):
 @table("dtype", [np.float32, np.float64])
 def test_counts_of_cells_norms_and_outsiders_are_those_of_one_thread(dtype, order, room):
     X, y, _ = records(ALL_COLUMNS, dtype, order)
-    edges = np.full(N_FEATURES, -0.5), np.linspace(0.5, 2, N_FEATURES)
-    asked = {"features": {"edges": edges}, "row_norm": {}, "outside": {"edges": edges}}
+    edges = np.array([np.full(N_FEATURES, -0.5), np.linspace(0.5, 2, N_FEATURES)])
+    asked = {"features": {"edges": edges}, "row_norm": {}, "outside": {"edges": edges[:, None]}}
     for of, cells in (*asked.items(), ("features", {}), ("features", {"around": np.abs(edges)})):
         one, *more = (LocalPlace(X, y, n_threads=t).counts(of, **cells) for t in (1, 2, 3))
         assert one.sum(axis=1).tolist() == [len(X)] * len(one)

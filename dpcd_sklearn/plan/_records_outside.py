@@ -38,32 +38,31 @@ def share_of_outside(request):
 
 
 def share_of_far(request):
-    """Share of μ² for each of two counts of far records: of a regression's search within bounds."""
-    return 0.015 * bool(request.private and request.n_targets and request.scales.is_within)
+    """Share of μ² for two counts of far records: of a regression's search within bounds."""
+    return 0.03 * bool(request.private and request.n_targets and request.scales.is_within)
 
 
 class Outside(Release):
-    """How many records lie outside of bounds that were found."""
+    """How many records lie outside of each of so many bounds that were found."""
 
-    def __init__(self, name, share_of):
-        self.name, self._share_of = name, share_of
+    def __init__(self, name, share_of, n_bounds):
+        self.name, self._share_of, self._n_bounds = name, share_of, n_bounds
 
     def share(self, plan):
         return self._share_of(plan.request)
 
     def units(self, plan, n_samples):
-        return CountUnits(**self.paid(plan, n_samples), n_classes=2)
+        return CountUnits(**self.paid(plan, n_samples), n_classes=2, n_columns=self._n_bounds)
 
     def found(self, plan, receipt, place, bounds, key):
-        """The noisy share of records outside of bounds (lo, hi), and its standard deviation."""
+        """Noisy shares of records outside of (lo, hi), a pair a row, and their standard deviation."""
         units = self.units(plan, place.n_samples)
         oracle = Oracle(receipt, units, place, key=self.key(key))
-        count = oracle.release("outside", bounds).item()
-        return count / plan.request.budget.n, units.noise_std / plan.request.budget.n
+        (shares,) = oracle.release("outside", np.atleast_2d(*bounds)) / plan.request.budget.n
+        return shares.tolist(), units.noise_std / plan.request.budget.n
 
 
-OUTSIDE = Outside("outside", share_of_outside)
-FAR, FARTHER = Outside("far", share_of_far), Outside("farther", share_of_far)
+OUTSIDE, FAR = Outside("outside", share_of_outside, 1), Outside("far", share_of_far, 2)
 
 
 def found_share_outside(plan, receipt, records, key):
@@ -90,7 +89,8 @@ def found_share_outside(plan, receipt, records, key):
     if with_target:
         center, half_width = request.target_center, request.target_half_width
         lo, hi = np.append(lo, center - half_width), np.append(hi, center + half_width)
-    return OUTSIDE.found(plan, receipt, records.unscaled(with_target), (lo, hi), key)
+    (share,), noise_std = OUTSIDE.found(plan, receipt, records.unscaled(with_target), (lo, hi), key)
+    return share, noise_std
 
 
 @dataclass(frozen=True, eq=False)

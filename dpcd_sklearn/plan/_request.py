@@ -267,7 +267,7 @@ class Request:
     def share_left(self):
         """Share of μ² that scales, mean squares and counts leave."""
         beside = self.scales.share + self.target_search.share
-        beside += self.smoothness_share + share_of_outside(self) + 2 * share_of_far(self)
+        beside += self.smoothness_share + share_of_outside(self) + share_of_far(self)
         return 1 - beside - self.counts_share - self.mean_share - self.length_share
 
     @cached_property

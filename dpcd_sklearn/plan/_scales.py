@@ -11,7 +11,7 @@ from ..privacy.mechanisms._cell_sums import CountUnits
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle, QuantileUnits
 from ..utils._warnings import warn
 from ._found_scales import ROW_SHARE, FoundScales, stated_bounds
-from ._records_outside import FAR, FARTHER, NOTHING_CUT, Cut, are_many
+from ._records_outside import FAR, NOTHING_CUT, Cut, are_many
 from ._release import Release
 from ._scale_choices import (
     AMPLE_EVIDENCE,
@@ -237,12 +237,12 @@ def _wider_if_many_are_far(plan, receipt, place, key, center, half_width):
         reach = times * half_width
         return np.maximum(center - reach, lo), np.minimum(center + reach, hi)
 
-    share, noise_std = FAR.found(plan, receipt, place, within(_FAR), key)
-    farther = FARTHER.found(plan, receipt, place, within(_FARTHER), key)
+    bounds = within(np.array([[_FAR], [_FARTHER]]))
+    (share, farther), noise_std = FAR.found(plan, receipt, place, bounds, key)
     if not are_many(share, noise_std, _MOST_FAR):
         return center, half_width, NOTHING_CUT
     least, most = _LEAST_SIGNAL, _FARTHER
-    if are_many(*farther, _MOST_FARTHER):
+    if are_many(farther, noise_std, _MOST_FARTHER):
         least, most = _LEAST_OF_FARTHER, math.inf
     noise = 1.0 if plan.has_inference else _NOISE_OF_OTHERS
     room = max(min(signal_at_most(plan.request) / least, most) / noise, 1.0)

@@ -24,7 +24,7 @@ from ._inference import MOMENTS
 from ._label_prior import COUNTS
 from ._margin_length import LENGTH
 from ._penalty import penalty_share, stated_penalty
-from ._records_outside import FAR, FARTHER, OUTSIDE
+from ._records_outside import FAR, OUTSIDE
 from ._scales import SCALES
 from ._settled_intercept import SETTLING
 from ._smoothness import SMOOTHNESS
@@ -37,7 +37,7 @@ _FARTHEST = 1e100  # of a start: scores and margins of what is farther would ove
 _NARROW = 0.0, 2.0**-10
 
 # Releases that a fit may make beside its updates, in the order of their events.
-RELEASES = (SCALES, FAR, FARTHER, TARGET, SMOOTHNESS, TARGET_MEAN, MEAN_AT_END, COUNTS)
+RELEASES = (SCALES, FAR, TARGET, SMOOTHNESS, TARGET_MEAN, MEAN_AT_END, COUNTS)
 RELEASES += (SETTLING, LENGTH, OUTSIDE, MOMENTS)
 
 SINGLE_OUTPUT = {name for name, loss in LOSSES.items() if not loss.multi_output}

@@ -171,9 +171,9 @@ class CountUnits(SumUnits):
 
         A class has so many linear cells between `edges`, which are public or released before, as
         of `Place.counts`. By default targets are numbers of classes; records outside of bounds and
-        within are two classes.
+        within are two classes, of each of so many bounds.
         """
-        if of != "outside" and len(edges[0]) != self.n_columns:  # sensitivity is that of so many
+        if len(edges[0]) != self.n_columns:  # sensitivity is that of so many
             raise ValueError(f"counts are of {self.n_columns} columns, not {len(edges[0])}")
         ones = self.units * np.eye(self.n_classes, dtype=np.int64).repeat(n_cells, axis=1)
         ones = ones[1:] if self.n_classes == 2 else ones

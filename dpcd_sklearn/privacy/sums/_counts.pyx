@@ -69,7 +69,8 @@ ctypedef fused index:
 
 
 # A pass over dense records: where they lie, what cells are, and what is found. Each share of rows
-# has `counts` of its own; `squares` and `outside` have a number for each row.
+# has `counts` of its own; `squares` and `outside` have a number for each row. A row that is outside
+# of all bounds before is 1 there, and 3 if it is outside of these too.
 cdef struct Pass:
     const char *X
     Py_ssize_t n_columns, row_gap, column_gap  # gaps in bytes
@@ -133,7 +134,7 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
         stop, j = min(i0 + min(near, MOST), n), 0
         while j < p:
             width = min(at_once, p - j)
-            for i in range(n_rows if c.lo != NULL else 0):
+            for i in range(n_rows):
                 for k in range(width):
                     edges[0][i * width + k], edges[1][i * width + k] = c.lo[j + k], c.hi[j + k]
             i = i0
@@ -160,10 +161,11 @@ cdef bint _look_at_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n)
     cdef uint16_t outside
     if c.outside != NULL and c.by_row and c.column_gap == (4 if c.is_float else 8):
         for i in range(i0, n):
-            outside = 0
-            COUNT(c.X + i * c.row_gap, c.is_float, DPCD_OUTSIDE, c.n_columns, AHEAD * c.row_gap,
-                  c.lo, c.hi, NULL, &outside)
-            c.outside[i] = outside
+            if c.outside[i]:
+                outside = 0
+                COUNT(c.X + i * c.row_gap, c.is_float, DPCD_OUTSIDE, c.n_columns,
+                      AHEAD * c.row_gap, c.lo, c.hi, NULL, &outside)
+                c.outside[i] |= outside << 1
         return True
     c.counts = NULL  # known to the compiler, which moves the other choices out of the loops
     for a in range(n_rows if c.by_row else c.n_columns):
@@ -192,7 +194,7 @@ cdef inline void _look(const Pass *c, Py_ssize_t i, Py_ssize_t j, double x) noex
         x = (x - c.lo[j]) / c.hi[j]
         c.squares[i] += x * x
     else:
-        c.outside[i] |= not (c.lo[j] <= x <= c.hi[j])
+        c.outside[i] |= 0 if c.lo[j] <= x <= c.hi[j] else 2
 
 
 cdef _look_at(Pass *c, X, Py_ssize_t n_threads):
@@ -224,7 +226,7 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     """
     n, p = X.shape
     cdef int cells = DPCD_OCTAVES
-    lo, per_unit = np.empty(0), np.empty(0)
+    lo = per_unit = np.zeros(p)  # octaves have none
     if edges is not None or around is not None:
         cells, pair = (DPCD_LINEAR, edges) if around is None else (DPCD_REACHES, around)
         lo, end = (np.ascontiguousarray(numbers, dtype=np.float64) for numbers in pair)
@@ -238,7 +240,6 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     cdef const double[::1] lo_view = lo, per_unit_view = per_unit
     cdef Pass c = _NOTHING
     cdef int64_t[:, :, ::1] shares
-    cdef Py_ssize_t j
     is_sparse = sparse.issparse(X)
     if not is_sparse and X.strides[1 if _by_row(X) else 0] != X.itemsize:  # runs have no gaps
         X = np.ascontiguousarray(X)
@@ -246,8 +247,7 @@ def count_cells(X, edges=None, around=None, Py_ssize_t n_threads=1):
     if not counts.size:
         return counts[0]
     c.counts, c.cells, c.n_cells = &shares[0, 0, 0], cells, n_cells
-    if cells != DPCD_OCTAVES:
-        c.lo, c.hi = &lo_view[0], &per_unit_view[0]
+    c.lo, c.hi = &lo_view[0], &per_unit_view[0]
     if not is_sparse:
         _share(_count_rows, &c, X, n_threads)
         return counts.sum(axis=0)
@@ -279,47 +279,48 @@ def count_norms(X, around=None, Py_ssize_t n_threads=1):
         raise ValueError(f"expected a centre, zero if sparse, and units of {X.shape[1]} columns")
     cdef const double[::1] centers = center, unit_view = unit
     cdef Pass c = _NOTHING
-    squares = np.zeros(X.shape[0])
-    cdef double[::1] sums = squares
+    cdef double[::1] squares = np.zeros(X.shape[0])
     if X.size:
-        c.lo, c.hi, c.squares = &centers[0], &unit_view[0], &sums[0]
+        c.lo, c.hi, c.squares = &centers[0], &unit_view[0], &squares[0]
         _look_at(&c, X, n_threads)
     return count_cells(np.sqrt(squares)[:, np.newaxis], n_threads=n_threads)
 
 
 def count_outside(X, y, bounds, Py_ssize_t n_threads=1):
-    """Numbers of records that lie within bounds in every column, and that do not.
+    """Numbers of records that lie within bounds in every column, and that do not, by bounds.
 
     Parameters
     ----------
     X : ndarray, CSR or CSC of shape (n_samples, n_columns), float32 or float64
     y : float64 ndarray of shape (n_samples,), or None
         One more column, the last, if there are bounds of it.
-    bounds : pair (lo, hi) of float64 arrays of shape (n_columns,) or (n_columns + 1,)
-        Public. Those of sparse columns contain zero.
+    bounds : pair (lo, hi) of float64 arrays of shape (n_bounds, n_columns or n_columns + 1)
+        Public, the narrowest first. Those of sparse columns contain zero.
 
     Returns
     -------
-    counts : int64 ndarray of shape (1, 2)
-        NaN lies outside.
+    counts : int64 ndarray of shape (n_bounds, 2)
+        NaN lies outside. A record within some bounds is not looked at again.
     """
     p = X.shape[1]
     lo, hi = (np.ascontiguousarray(bound, dtype=np.float64) for bound in bounds)
-    if lo.shape != hi.shape or lo.shape not in ((p,), (p + 1,)):
+    if lo.ndim != 2 or lo.shape != hi.shape or lo.shape[1] not in (p, p + 1):
         raise ValueError(f"expected bounds of {p} columns, or of these and the target")
-    cdef const double[::1] lo_view = lo, hi_view = hi
+    cdef const double[:, ::1] lo_view = lo, hi_view = hi
     cdef Pass c = _NOTHING
-    outside = np.zeros(X.shape[0], dtype=np.uint8)
+    outside, counts = np.ones(X.shape[0], dtype=np.uint8), []
     cdef uint8_t[::1] marks = outside
-    if sparse.issparse(X) and ((lo[:p] > 0).any() or (hi[:p] < 0).any()):
+    if sparse.issparse(X) and ((lo[:, :p] > 0).any() or (hi[:, :p] < 0).any()):
         raise ValueError("bounds of sparse columns must contain zero")
-    if outside.size and p:
-        c.lo, c.hi, c.outside = &lo_view[0], &hi_view[0], &marks[0]
-        _look_at(&c, X, n_threads)
-    if len(lo) > p:
-        outside |= ~((lo[p] <= y) & (y <= hi[p]))
-    n_outside = int(outside.sum(dtype=np.int64))
-    return np.array([[len(outside) - n_outside, n_outside]])
+    for k in range(len(lo)):
+        if outside.size and p:
+            c.lo, c.hi, c.outside = &lo_view[k, 0], &hi_view[k, 0], &marks[0]
+            _look_at(&c, X, n_threads)
+        if lo.shape[1] > p:
+            outside[~((lo[k, p] <= y) & (y <= hi[k, p]))] |= 2
+        outside[:] = outside == 3
+        counts.append(np.count_nonzero(outside))
+    return np.column_stack([np.subtract(X.shape[0], counts), counts])
 
 
 def _by_row(X):

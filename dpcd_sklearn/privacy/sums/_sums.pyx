@@ -106,9 +106,9 @@ cdef class Place:
         ----------
         of : {"features", "target", "row_norm", "outside"}
             As they are, before any clip. "outside" counts who lies within bounds of all columns,
-            and who does not; see `count_outside`.
+            and who does not, for each of several bounds; see `count_outside`.
         edges : pair (lo, hi) of float64 arrays of shape (n_columns,), or None
-            Public ends of linear cells, or bounds.
+            Public ends of linear cells; or bounds, of shape (n_bounds, n_columns).
         around : pair (center, unit) of float64 arrays of shape (n_columns,), or None
             Public, of half octaves of distances, or from where the norm of a row is taken. Without
             both octaves of absolute values are counted.
@@ -116,7 +116,7 @@ cdef class Place:
         Returns
         -------
         counts : int64 ndarray of shape (n_columns, n_cells)
-            The target and the norm are one column.
+            The target and the norm are one column; bounds are a column each.
         """
         raise NotImplementedError
 
