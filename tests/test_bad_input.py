@@ -218,6 +218,7 @@ TOGETHER = [
     (GENERIC, {"solver": "frank-wolfe"} | BALL, "fit_intercept=False or penalize_intercept=True"),
     ([DPLinearClassifier], SEVERAL | {"solver": "compgd"}, OF_SEVERAL),
     ([DPLinearClassifier], SEVERAL | {"solver": "frank-wolfe"}, OF_SEVERAL),
+    ([DPLinearClassifier], {"loss": "logistic", "classes": [0, 1, 2]}, "must hold two labels"),
     ([DPLinearClassifier], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
     ([DPLinearRegressor], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
     ([DPLinearRegressor], {"loss": Tweedie(0.5)}, "power of Tweedie must be 0 or lie in .1, 2."),
