@@ -408,3 +408,11 @@ def test_a_tiny_delta_is_refused_by_name_or_works(epsilon, delta):
             )
     assert 0 <= _ledger_report.remaining(parameters, half) <= epsilon
     assert 0 <= _ledger_report.spent(parameters, half).epsilon <= epsilon
+
+
+def test_add_remove_ledgers_store_the_public_number_of_records_never_n():
+    """Whatever an estimator says: those of this package say the public number themselves."""
+    accountant = PrivacyAccountant(5.0, 1e-5, neighboring="add_remove", n_public=100)
+    accountant.charge(FitEvent((GaussianEvent(9.0),), "add_remove"), n_samples=98, n_features=2)
+    (entry,) = accountant.entries()
+    assert (entry.n_samples, entry.n_features, accountant.n_public) == (100, 2, 100)
