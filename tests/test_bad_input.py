@@ -385,7 +385,7 @@ def test_a_budget_beyond_arithmetic_is_refused(epsilon):
         PrivacyAccountant(epsilon, 1e-5)
 
 
-@table("solver", ["sgd", "svrg", "compgd"])
+@table("solver", ["sgd", "svrg"])
 @table("epsilon", [1e-5, 1e-12, 1e-300])
 @table("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
 def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):

@@ -113,6 +113,16 @@ def test_entries_of_one_cell_are_added_before_they_are_clipped(make):
     assert_array_equal(rows.data, [9.0, -8.5, 7.0])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=name_of)
+def test_predictions_leave_records_as_they_are(layout):
+    model, X = fitted(DPLassoCD()), layout(wild())
+    before = X.copy()
+    for array in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
+        array.flags.writeable = False
+    model.predict(X)
+    assert abs(X - before).max() == 0
+
+
 # --- where there is no clip -----------------------------------------------------------------------
 
 
