@@ -1,4 +1,4 @@
-"""Tools of tests: functions in a child, programs, scripts, and a kill at any line."""
+"""Tools of tests: functions in a child, threads, programs, scripts, and a kill at any line."""
 
 import io
 import os
@@ -7,6 +7,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 import warnings
 from contextlib import redirect_stdout
@@ -51,6 +52,25 @@ def forked(function):
         return result
 
     return wait
+
+
+def at_once(*calls):
+    """Make all calls at once, each in a thread of its own; return what they raised."""
+    gate, raised = threading.Barrier(len(calls)), []
+
+    def make(call):
+        gate.wait()
+        try:
+            call()
+        except Exception as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=make, args=[call]) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
 
 
 def in_a_new_process(program, *args, **environment):

@@ -11,8 +11,8 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from forks import forked, in_a_new_process
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from forks import at_once, forked, in_a_new_process
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
@@ -26,7 +26,7 @@ from dpcd_sklearn.privacy.accounting import (
     gdp_mu,
     search_fit_event,
 )
-from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _filter, charge
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _filter
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
 
@@ -48,29 +48,6 @@ def charge_many(accountant, event, attempts):
         except BudgetExceededError:
             pass
     return admitted
-
-
-class ChargingRegressor(RegressorMixin, BaseEstimator):
-    """An estimator that charges as the private ones do, and releases nothing."""
-
-    def __init__(self, alpha=1.0, accountant=None):
-        self.alpha = alpha
-        self.accountant = accountant
-
-    def fit(self, X, y):
-        charge(
-            self.accountant,
-            SMALL,
-            estimator=type(self).__name__,
-            params=self.get_params(deep=False),
-            n_samples=X.shape[0],
-            n_features=X.shape[1],
-        ).redeem()
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
 
 
 # ---- handles ------------------------------------------------------------------------------------
@@ -107,7 +84,7 @@ def test_copies_share_the_ledger(copier):
 
 
 def test_a_refused_fit_raises_out_of_a_parallel_search():
-    model = ChargingRegressor(accountant=PrivacyAccountant(0.05, 1e-6))
+    model = DPLassoCD(epsilon=0.02, delta=1e-7, accountant=PrivacyAccountant(0.05, 1e-6))
     search = GridSearchCV(
         model, {"alpha": [1.0, 2.0, 3.0]}, cv=KFold(3), n_jobs=2, error_score="raise"
     )
@@ -121,17 +98,8 @@ def test_a_refused_fit_raises_out_of_a_parallel_search():
 
 def test_threads_never_overspend():
     accountant, event = budget_for(23)
-    admitted, start = [], threading.Barrier(8)
-
-    def work():
-        start.wait()
-        admitted.extend(charge_many(accountant, event, 5))
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    admitted = []
+    assert not at_once(*8 * [lambda: admitted.extend(charge_many(accountant, event, 5))])
     assert sorted(admitted) == list(range(1, 24))
     assert len(accountant.entries()) == 23
 
@@ -242,16 +210,12 @@ def test_a_name_that_another_creator_has_reserved_is_waited_for(tmp_path, monkey
 
 def test_reports_read_one_snapshot_while_others_charge():
     accountant = PrivacyAccountant(5.0, 1e-5)
-    stop = threading.Event()
 
-    def work():
-        while not stop.is_set():
+    def write():
+        for _ in range(60):
             accountant.charge(SMALL)
 
-    writers = [threading.Thread(target=work) for _ in range(2)]
-    for writer in writers:
-        writer.start()
-    try:
+    def read():
         for _ in range(30):
             report = accountant.report()
             n_entries = len(report.entries)
@@ -259,10 +223,9 @@ def test_reports_read_one_snapshot_while_others_charge():
             together = math.fsum(entry.amount for entry in report.entries)
             spent = gdp_epsilon(math.sqrt(together), 1e-5)
             assert report.spent.epsilon == pytest.approx(spent, rel=1e-6)
-    finally:
-        stop.set()
-        for writer in writers:
-            writer.join()
+
+    assert not at_once(write, read, write)
+    assert len(accountant.entries()) == 120
 
 
 # ---- forks --------------------------------------------------------------------------------------
@@ -296,8 +259,8 @@ def test_a_fork_during_a_charge_in_another_thread_leaves_no_lock_behind():
 def test_a_temporary_ledger_lives_as_long_as_its_creating_process():
     program = """
 import os, pickle, sys
-from dpcd_sklearn.privacy.ledger._accountant import PrivacyAccountant
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.ledger import PrivacyAccountant
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 accountant = PrivacyAccountant(5.0, 1e-5)
 if os.fork() == 0:
     copied = pickle.loads(pickle.dumps(accountant))

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from forks import at_once
 
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
@@ -42,22 +43,6 @@ def interrupted(call, at):
     finally:
         sys.settrace(before)
     return None
-
-
-def of_another_thread(call):
-    """The error that a call in another thread raised, or None."""
-    found = []
-
-    def work():
-        try:
-            call()
-        except BaseException as error:
-            found.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return found[0] if found else None
 
 
 def charge_and_exit(accountant):
@@ -120,11 +105,11 @@ def test_an_interrupt_at_any_bytecode_leaves_the_gate_free_and_no_file_open(name
         if error is None:
             break
         errors.append(error)
-        held = of_another_thread(accountant.spent)
-        assert held is None, f"after an interrupt at bytecode {at}: {held}"
+        held = at_once(accountant.spent)
+        assert not held, f"after an interrupt at bytecode {at}: {held}"
         assert descriptors() <= before, f"left open by an interrupt at bytecode {at}"
     assert len(errors) > 80
-    assert of_another_thread(lambda: accountant.charge(SMALL)) is None
+    assert not at_once(lambda: accountant.charge(SMALL))
     if hasattr(os, "fork"):
         assert fork_that_charges(accountant)
     accountant.verify()
@@ -169,6 +154,6 @@ def test_a_holder_that_never_leaves_is_found_by_this_test(impatient):
     accountant = PrivacyAccountant(5.0, 1e-5)
     context = _sqlite.connected(accountant.path)
     context.__enter__()
-    assert isinstance(of_another_thread(accountant.spent), LedgerError)
+    assert [type(error) for error in at_once(accountant.spent)] == [LedgerError]
     del context  # as when the frame goes whose stack held it
-    assert of_another_thread(accountant.spent) is None
+    assert not at_once(accountant.spent)

@@ -75,7 +75,7 @@ def test_one_process_is_asked_for_all_ledgers_of_a_file_system(tmp_path, asked):
 
 WORKER = """
 import pickle, sys
-from dpcd_sklearn.privacy.accounting._events import FitEvent, GaussianEvent
+from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import _files
 
 def refuse(*args):

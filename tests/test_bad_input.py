@@ -218,6 +218,7 @@ TOGETHER = [
     (GENERIC, {"solver": "frank-wolfe"} | BALL, "fit_intercept=False or penalize_intercept=True"),
     ([DPLinearClassifier], SEVERAL | {"solver": "compgd"}, OF_SEVERAL),
     ([DPLinearClassifier], SEVERAL | {"solver": "frank-wolfe"}, OF_SEVERAL),
+    ([DPLinearClassifier], {"loss": "logistic", "classes": [0, 1, 2]}, "must hold two labels"),
     ([DPLinearClassifier], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
     ([DPLinearRegressor], {"loss": "hinge"}, "loss must not be 'hinge': use loss=.log_loss"),
     ([DPLinearRegressor], {"loss": Tweedie(0.5)}, "power of Tweedie must be 0 or lie in .1, 2."),
@@ -384,7 +385,7 @@ def test_a_budget_beyond_arithmetic_is_refused(epsilon):
         PrivacyAccountant(epsilon, 1e-5)
 
 
-@table("solver", ["sgd", "svrg", "compgd"])
+@table("solver", ["sgd", "svrg"])
 @table("epsilon", [1e-5, 1e-12, 1e-300])
 @table("relation", [{}, {"neighboring": "add_remove", "n_public": 1000}])
 def test_samples_are_calibrated_for_the_smallest_epsilon(solver, epsilon, relation):

@@ -16,7 +16,6 @@ from dpcd_sklearn import (
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
-from dpcd_sklearn.utils._public import check_bounds
 
 LO, HI = np.array([0.0, -5.0, 1.0]), np.array([120.0, 5.0, 3.0])
 PAIRS = [(0, 120), [-5, 5.0], (1, 3)]
@@ -36,43 +35,42 @@ Y = (RNG.uniform(size=60) > 0.5).astype(int)
 # --- what is read ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bounds", [(LO, HI), (LO.tolist(), HI.tolist()), PAIRS, NAMED], ids=type)
+FORMS = [(LO, HI), (LO.tolist(), HI.tolist()), PAIRS, NAMED]
+
+
+@pytest.mark.parametrize("bounds", FORMS, ids=type)
 def test_the_forms_mean_the_same(bounds):
-    lo, hi = check_bounds(bounds, 3, columns=["a", "b", "c"])
-    assert_array_equal(lo, LO)
-    assert_array_equal(hi, HI)
-    assert lo.flags.c_contiguous and hi.flags.c_contiguous  # as kernels read them
+    pd = pytest.importorskip("pandas")
+    scaler = BoundsScaler(bounds).fit(pd.DataFrame(X, columns=list("abc")))
+    assert_array_equal(scaler.lo_, LO)
+    assert_array_equal(scaler.hi_, HI)
 
 
 def test_a_list_of_two_features_is_one_pair_a_feature():
-    lo, hi = check_bounds([(0, 1), (0, 100)], 2)
-    assert_array_equal(lo, [0, 0])
-    assert_array_equal(hi, [1, 100])
-    lo, hi = check_bounds(((0, 1), (0, 100)), 2)  # a tuple is (lo, hi)
-    assert_array_equal(lo, [0, 1])
-    assert_array_equal(hi, [0, 100])
-
-
-def test_columns_of_one_name_share_their_bounds():
-    lo, hi = check_bounds({"a": (0, 1), "b": (2, 3)}, 3, columns=["a", "b", "a"])
-    assert_array_equal(lo, [0, 2, 0])
-    assert_array_equal(hi, [1, 3, 1])
+    scaler = BoundsScaler([(0, 1), (0, 100)]).fit(X[:, :2])
+    assert_array_equal([scaler.lo_, scaler.hi_], [[0, 0], [1, 100]])
+    scaler = BoundsScaler(((0, 1), (0, 100))).fit(X[:, :2])  # a tuple is (lo, hi)
+    assert_array_equal([scaler.lo_, scaler.hi_], [[0, 1], [0, 100]])
 
 
 # --- what is refused ------------------------------------------------------------------------------
+
+
+def planned(bounds, n_features=3):
+    return DPLassoCD(feature_bounds=bounds).planned_event(100, n_features)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3])
 @pytest.mark.parametrize("bounds", [[0, 16], [np.zeros(2), np.ones(2)], [np.float64(0), 1.0]])
 def test_a_list_in_place_of_a_tuple_is_told_what_to_write(bounds, n_features):
     with pytest.raises(TypeError, match=r"one pair \(lo, hi\).*write a tuple \(lo, hi\)"):
-        check_bounds(bounds, n_features)
+        planned(bounds, n_features)
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 2), (3, 2), (2, 3)])
 def test_an_array_is_refused_as_ambiguous(shape):
     with pytest.raises(TypeError, match=r"tuple\(bounds\).*bounds\.tolist\(\)"):
-        check_bounds(np.sort(np.ones(shape)), shape[0])
+        planned(np.sort(np.ones(shape)), shape[0])
 
 
 @table(
@@ -90,7 +88,7 @@ def test_an_array_is_refused_as_ambiguous(shape):
 )
 def test_a_wrong_list_says_where(bounds, error, message):
     with pytest.raises(error, match=message):
-        check_bounds(bounds, 3)
+        planned(bounds)
 
 
 @table(
@@ -107,7 +105,7 @@ def test_a_wrong_list_says_where(bounds, error, message):
 )
 def test_a_wrong_pair_says_what(bounds, error, message):
     with pytest.raises(error, match=message):
-        check_bounds(bounds, 3)
+        planned(bounds)
 
 
 @table(
@@ -175,11 +173,3 @@ def test_a_plan_needs_no_names_and_no_order(model):
     assert len(set(events)) == 1
     with pytest.raises(ValueError, match="feature_bounds names 3 columns, but there are 4"):
         model.planned_event(1000, 4)
-
-
-@pytest.mark.parametrize("bounds", [(LO, HI), PAIRS, NAMED], ids=type)
-def test_the_scaler_reads_the_same_forms(bounds):
-    pd = pytest.importorskip("pandas")
-    scaler = BoundsScaler(bounds).fit(pd.DataFrame(X, columns=list("abc")))
-    assert_array_equal(scaler.lo_, LO)
-    assert_array_equal(scaler.hi_, HI)

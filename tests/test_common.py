@@ -21,7 +21,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
     preprocessing,
 )
-from dpcd_sklearn.solvers import CD, GCD, SGD, CompGD
+from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD
 from dpcd_sklearn.testing import ReproducibleNoise, expected_failed_checks
 from dpcd_sklearn.utils._expected_checks import TWO_FITS_ARE_EQUAL
 
@@ -70,14 +70,19 @@ VARIANTS = [
     DPRidgeSkGD(sampling="block", block_size=2, feature_scale=3.0, max_iter=2.5),
     DPRidgeSkGD(epsilon=math.inf),
     DPLinearRegressor("huber", penalty="nonnegative", solver=CD(averaging="periodic")),
-    DPLinearRegressor(penalty="l1", solver="svrg", target_bounds=(-10, 10)),
+    DPLinearRegressor(
+        penalty="l1", solver=SVRG(sampling_rate=0.5), target_bounds=(-10, 10), delta=1e-6,
+        max_iter=3,
+    ),
     DPLinearRegressor(constraint="l2_ball", solver=CompGD(n_directions=2)),
     DPLinearRegressor(
         penalty=None, constraint="l1_ball", feature_scale=1.0, solver="frank-wolfe",
         penalize_intercept=True,
     ),
     DPLinearClassifier(penalty="l1", solver=GCD(rule="gs-q", block_size=2), max_iter=5),
-    DPLinearClassifier("multinomial", solver=SGD(sampling_rate=0.5, momentum=0.0)),
+    DPLinearClassifier(
+        "multinomial", solver=SGD(sampling_rate=0.5, momentum=0.0), delta=1e-6, max_iter=3
+    ),
     DPLinearClassifier("multinomial", solver="newton"),
     preprocessing.BoundsScaler((-10, 10), with_centering=False),
     preprocessing.DPStandardScaler(

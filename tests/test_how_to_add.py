@@ -122,9 +122,8 @@ def run(folder, program, *arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("what", CHECKS)
-def test_what_a_page_adds_is_fitted(copy, what):
+def test_what_the_pages_add_is_fitted(copy):
     """With noise, and without it to the optimum that SciPy, NumPy or scikit-learn finds."""
     folder, programs = copy
-    found = run(folder, DATA + programs[what] + CHECKS[what])
+    found = run(folder, DATA + "".join(programs[what] + CHECKS[what] for what in CHECKS))
     assert Path(found.splitlines()[0]).is_relative_to(folder)

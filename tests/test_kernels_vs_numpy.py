@@ -1,5 +1,7 @@
 """The compiled oracle and solvers against twins of ten lines of NumPy.
 
+Sums without noise are in test_sums_of_classes.py, and those of batches in test_batch_oracle.py.
+
 With a key the noise is known: a twin that reads the same words must release the same numbers, which
 pins down the unit, the noise and the order of draws, not only the sums.
 """
@@ -8,10 +10,9 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from tables import table
 from twins import LAYOUTS, Records, bits_of, limit_of
-from unreleased import MovingSums
 
 from dpcd_sklearn.loops import _cd, _gcd, _skgd
 from dpcd_sklearn.loops._problem import Problem
@@ -43,20 +44,16 @@ class Case(Records):
     def everything(self):
         return np.arange(len(self.M))
 
-    def oracle(self, layout=np.ascontiguousarray, order=slice(None), event=None, key=KEY):
-        parts, options = self._parts(layout, order, event or self.event)
-        return RecordOracle(charge(None, event or self.event), *parts, **options, key=key)
-
-    def sums_of(self, layout=np.ascontiguousarray, order=slice(None)):
-        parts, options = self._parts(layout, order, self.event)
-        return MovingSums(*parts, **options)
-
-    def _parts(self, layout, order, event):
+    def oracle(self, layout=np.ascontiguousarray, event=None):
+        event = event or self.event
         units = CoordinateUnits(
             event, n_samples=self.n, smoothness=self.M, clip=self.clip, n_normalizer=self.n
         )
-        parts = units, self.place(layout, order)
-        return parts, {"loss": self.loss, "fit_intercept": self.intercept}
+        return RecordOracle(
+            charge(None, event), units, self.place(layout, slice(None)), loss=self.loss,
+            fit_intercept=self.intercept, key=KEY,
+        )  # fmt: skip
+
 
     # ---- the twin ----
 
@@ -86,53 +83,6 @@ class Case(Records):
         units = self.sums(coef, block, limit, joint) + noise.gaussians(len(block), bits) + 0.5
         threshold = self.threshold(len(block), joint)
         return units * threshold * np.sqrt(self.M[block]) / limit / self.n
-
-    def assert_sums(self, sums, coef, block, limit, joint):
-        # A product that lies on an edge of rounding may fall to either side: of n contributions
-        # of 24 bits with 16 digits about n 1e-8 do.
-        assert_array_equal(sums, np.rint(sums))
-        assert_allclose(sums, self.sums(coef, block, limit, joint), rtol=0, atol=2)
-
-
-# ---- sums --------------------------------------------------------------------------------------
-
-
-@table("joint", [False, True])
-@table("loss", LOSSES)
-@table("intercept", [False, True])
-@table("weighted", [False, True])
-@table("bounded", [False, True])
-@table("dtype", [np.float32, np.float64])
-def test_sums_are_the_twins_and_the_same_bits_in_every_layout_and_order(
-    dtype, bounded, weighted, intercept, loss, joint
-):
-    case = Case(dtype=dtype, bounded=bounded, weighted=weighted, intercept=intercept, loss=loss)
-    p = len(case.M)
-    order = np.random.default_rng(3).permutation(case.n)
-    coef = np.linspace(-0.3, 0.4, p)
-    for block in (case.everything, [p - 1], [0], [2, 5, p - 1], range(p - 1), range(1, p)):
-        block = np.array(block)
-        sums, limit = case.sums_of().of(block, coef, joint=joint)
-        assert limit == case.bits_and_limit(len(block) if joint else 1)[1]
-        case.assert_sums(sums, coef, block, limit, joint)
-        for layout, records in itertools.product(LAYOUTS, (slice(None), order)):
-            again, _ = case.sums_of(layout, records).of(block, coef, joint=joint)
-            assert_array_equal(again, sums)
-
-
-@table("joint", [False, True])
-@table("p", [1, 2, 7, 8, 9, 16, 17, 600])
-@table("n", [1, 2, 3, 15, 16, 17, 1024, 1037])
-def test_sums_are_the_twins_at_every_edge_of_lanes_and_tiles(n, p, joint):
-    case = Case(n=n, p=p, weighted=True)
-    coef = np.random.default_rng(p).standard_normal(p + 1) / np.sqrt(p)
-    for block in (case.everything, [0], [p], [0, p]):
-        block, seen = np.array(block), []
-        for layout in LAYOUTS:
-            sums, limit = case.sums_of(layout).of(block, coef, joint=joint)
-            seen.append(sums)
-            assert_array_equal(sums, seen[0])
-        case.assert_sums(seen[0], coef, block, limit, joint)
 
 
 # ---- releases: the twin knows the noise --------------------------------------------------------

@@ -934,19 +934,7 @@ def test_other_records_are_refused():
         DPLassoCV(**STATED, **BY_ID).fit(DATA.X, DATA.y, groups=DATA.ids)
 
 
-@table(
-    "ask",
-    [
-        lambda: DPStandardScaler(**BY_ID).fit(DATA.X),
-        lambda: make_private_scorer("r2", **BY_ID)(DPRidgeSkGD(**STATED), DATA.X, DATA.y),
-        lambda: make_private_pipeline(DPRidgeSkGD(**STATED), **BY_ID).fit(DATA.X, DATA.y),
-        lambda: make_private_column_transformer((DPStandardScaler(), [0]), **BY_ID).fit(DATA.X),
-        lambda: PrivateSearchCV(
-            DPRidgeSkGD(**STATED, neighboring=Persons()), {"max_iter": [2, 3]}, epsilon=1.0,
-            delta=DELTA, scoring="r2",
-        ).fit(DATA.X, DATA.y),
-    ],
-)  # fmt: skip
-def test_whoever_is_told_no_ids_refuses_persons_without_a_number(ask):
+@table("name", ["scaler", "scorer", "pipeline", "columns", "search"])
+def test_whoever_is_told_no_ids_refuses_persons_without_a_number(name):
     with pytest.raises(ValueError, match=r"Persons\(max_contributions\)"):
-        ask()
+        TAKE_IDS[name](None, None)

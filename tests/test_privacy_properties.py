@@ -4,13 +4,13 @@ and no release that was not paid for.
 Laws are judged by statistics whose false alarms are rarer than 1e-7 each.
 """
 
+import functools
 import math
 import os
-import threading
 
 import numpy as np
 import pytest
-from forks import forked
+from forks import at_once, forked
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tables import table
@@ -213,21 +213,8 @@ def oracle_with(receipt):
 def test_of_many_threads_one_redeems_a_receipt():
     for _ in range(20):
         receipt = charge(None, FitEvent((GaussianEvent(1.0, 1),)))
-        barrier, made = threading.Barrier(8), []
-
-        def redeem(receipt=receipt, barrier=barrier, made=made):
-            barrier.wait()
-            try:
-                made.append(oracle_with(receipt))
-            except RuntimeError:
-                pass
-
-        threads = [threading.Thread(target=redeem) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(made) == 1
+        refusals = at_once(*8 * [functools.partial(oracle_with, receipt)])
+        assert [type(error) for error in refusals] == 7 * [RuntimeError]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")

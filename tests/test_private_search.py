@@ -1,15 +1,16 @@
 """The private search: one charge, one winner, and nothing about the rest."""
 
+import functools
 import math
 import os
 import pickle
 import signal
-import threading
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from forks import at_once
 from joblib import parallel_config
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -486,13 +487,12 @@ def test_candidates_that_have_another_solver_with_less_budget_are_covered(n, p, 
 # ---- it works where scikit-learn's tools do ------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_it_finds_the_better_candidate(data, n_jobs, monkeypatch):
+def test_it_finds_the_better_candidate(data, monkeypatch):
+    """In this process; the next test has others."""
     X, y, _ = data
     with_count(monkeypatch, 9)
     grid = {"alpha": [1e-3, 1e5]}
-    search = PrivateSearchCV(RIDGE, grid, epsilon=20.0, distribution="geometric", n_jobs=n_jobs)
-    search.fit(X, y)
+    search = PrivateSearchCV(RIDGE, grid, epsilon=20.0, distribution="geometric").fit(X, y)
     # nine runs miss one of two candidates once in 512
     assert search.best_params_["alpha"] == 1e-3 or search.best_score_ < 0.5
     if search.best_params_["alpha"] == 1e-3:
@@ -521,8 +521,8 @@ def test_a_killed_worker_ends_a_search_with_words_and_its_charge_stays(data, mon
     assert len(accountant.entries()) == 1
     assert not hasattr(search, "best_estimator_") and not hasattr(search, "cv_results_")
     # workers are started anew for the next one
-    search.set_params(estimator=RIDGE, accountant=None).fit(X, y)
-    assert search.best_estimator_ is not None
+    search.set_params(estimator=RIDGE, accountant=None, epsilon=20.0).fit(X, y)
+    assert search.score(X, y) > 0.4 and abs(search.best_score_ - search.score(X, y)) < 0.3
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -721,8 +721,6 @@ def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monk
     with_count(monkeypatch, 5)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 2))
-    gate = threading.Barrier(4)
-
     class Loud(DPRidgeSkGD):
         def fit(self, X, y):
             warnings.warn("a secret of a run", UserWarning, stacklevel=2)
@@ -733,26 +731,17 @@ def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monk
     models[1] = make_pipeline(columns, clone(models[0]))  # scikit-learn copies filters there
 
     def search(model):
-        gate.wait()
         grid = {name: [1.0, 2.0] for name in model.get_params() if name.endswith("alpha")}
         PrivateSearchCV(model, grid, epsilon=9.0, delta=1e-4, scoring="r2").fit(X, X[:, 0])
 
     def other():
-        gate.wait()
         for _ in range(200):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        threads = [threading.Thread(target=search, args=[model]) for model in models]
-        threads += [
-            threading.Thread(target=search, args=models[:1]),
-            threading.Thread(target=other),
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        searches = [functools.partial(search, model) for model in (*models, models[0])]
+        assert not at_once(*searches, other)
         warnings.warn("afterwards", UserWarning, stacklevel=1)
     words = [str(one.message) for one in heard]
     assert "a secret of a run" not in words and words[-1] == "afterwards"

@@ -8,7 +8,6 @@ import ast
 import graphlib
 import itertools
 import math
-import posixpath
 import re
 import subprocess
 import sys
@@ -416,28 +415,12 @@ def cited_in_vain(source, files):
 FOLDER = re.compile(
     r"(?<![\w/])(?:dpcd_sklearn|tests|doc|benchmarks|examples|\.ci)/(?:[\w.]+/)*(?![\w*])"
 )
-INCLUDED = re.compile(r"^\.\. literalinclude:: (\S+)\n((?:[ \t]+:.*\n)*)", re.MULTILINE)
 
 
 def folders_in_vain(source, files):
     for cited in sorted(set(FOLDER.findall(source))):
         if not any(file.startswith(cited) for file in files):
             yield f"{cited} is not a folder of the repository"
-
-
-def includes_in_vain(name, source, text_of):
-    """Code that a page includes by a name or a line that its file does not have."""
-    for file, options in INCLUDED.findall(source):
-        code = text_of(posixpath.normpath(posixpath.join(posixpath.dirname(name), file)))
-        for option, value in re.findall(r":([\w-]+): (.*)", options):
-            if option == "pyobject":
-                found = re.search(rf"^ *(class|def) {value}\b", code, re.MULTILINE)
-            elif option in {"start-at", "start-after", "end-at", "end-before"}:
-                found = value in code
-            else:
-                continue
-            if not found:
-                yield f"{file} has no {value!r}"
 
 
 def drawn_floors(source):
@@ -490,9 +473,8 @@ def test_what_is_cited_is_in_the_repository(name):
 
 
 @table("name", TEXTS)
-def test_folders_and_code_that_pages_cite_are_in_the_repository(name):
+def test_folders_that_pages_cite_are_in_the_repository(name):
     assert not list(folders_in_vain(text_of(name), FILES))
-    assert not list(includes_in_vain(name, text_of(name), text_of))
 
 
 def test_the_floors_that_contributors_see_are_those_that_are_tested():
@@ -518,12 +500,7 @@ def test_every_room_has_a_face(name):
 
 
 FILES_OF_TESTS = ["privacy/proofs/renyi.md", "doc/threat_model.rst", "dpcd_sklearn/here/a.py"]
-PAGE = ".. literalinclude:: ../a/b.py\n   :language: python\n   :{}\n\ntext"
 FACE = "Sums.\n\nPromises exactness. Relies on NumPy. Proof: {}. Mutant: none."
-
-
-def includes_of_a_page(option):
-    return includes_in_vain("doc/c.rst", PAGE.format(option), {"a/b.py": "class A:"}.get)
 
 
 def faults_of(face):
@@ -541,9 +518,6 @@ def faults_of(face):
         (cited_in_vain, ("tests of papers / pages", FILES_OF_TESTS), 0),
         (folders_in_vain, ("in `dpcd_sklearn/gone/`", FILES_OF_TESTS), 1),
         (folders_in_vain, ("in `dpcd_sklearn/here/`", FILES_OF_TESTS), 0),
-        (includes_of_a_page, ("pyobject: A",), 0),
-        (includes_of_a_page, ("pyobject: B",), 1),
-        (includes_of_a_page, ("end-before: def",), 1),
         (faults_of, (FACE.format("tests/a.py"),), 0),
         (faults_of, (FACE.format("tests/b.py"),), 1),
         (faults_of, (FACE.format("tests/a.py").removesuffix(" Mutant: none."),), 1),

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tables import table
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
+from twins import LAYOUTS as DENSE
 from twins import Records as Twins
 from unreleased import answers, move
 
@@ -22,12 +23,8 @@ from dpcd_sklearn.privacy.sums._geometry_sums import WholeRows
 from dpcd_sklearn.privacy.sums._records import Records
 
 LIMIT, CLIP = 2.0**22, 0.3
-LAYOUTS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_array,
-}
+C = "ascontiguousarray"
+LAYOUTS = {layout.__name__: layout for layout in (*DENSE, sparse.csr_array, sparse.csc_array)}
 
 
 class Case(Twins):
@@ -46,8 +43,10 @@ class Case(Twins):
         M = self.rng.uniform(0.3, 3, (K, self.d))
         self.M, self.coef = np.where(alike, M[:1], M).ravel(), np.zeros(K * self.d)
 
-    def sums(self, layout="C", *, n_threads=1, **how):
-        place = LocalPlace(LAYOUTS[layout](self.X), self.y, self.weights, self.bounds, n_threads)
+    def sums(self, layout, *, n_threads=1, order=slice(None), **how):
+        weights = None if self.weights is None else self.weights[order]
+        X = LAYOUTS[layout](self.X[order])
+        place = LocalPlace(X, self.y[order], weights, self.bounds, n_threads)
         how |= {"fit_intercept": self.intercept, "n_outputs": self.K}
         return place.moving(self.loss, self.M, **how)
 
@@ -127,9 +126,11 @@ def follow(case, every, count=40, limits=(LIMIT,)):
 @table("bounded", [False, True])
 @table("intercept", [False, True])
 @table("alike", [False, True])
-def test_sums_follow_any_moves_in_every_layout(K, dtype, bounded, intercept, alike):
+def test_sums_follow_any_moves_in_every_layout_and_order(K, dtype, bounded, intercept, alike):
     case = Case(K, dtype=dtype, bounded=bounded, intercept=intercept, alike=alike)
-    follow(case, [case.sums(layout) for layout in LAYOUTS])
+    order = np.random.default_rng(3).permutation(case.n)
+    every = [case.sums(layout, order=rows) for layout in LAYOUTS for rows in (slice(None), order)]
+    follow(case, every)
 
 
 @pytest.mark.parametrize("K", [2, 3, 10])
@@ -146,6 +147,7 @@ def test_one_output_of_any_loss_follows_too(loss):
 
 
 SHAPES = [(1, 1, 2), (2, 1, 3), (3, 8, 2), (17, 9, 3), (1037, 17, 3), (2100, 5, 2), (5, 600, 2)]
+SHAPES += [(n, p, 1) for n in (1, 2, 3, 15, 16, 17, 1024, 1037) for p in (1, 7, 8, 9, 16, 17, 600)]
 
 
 @pytest.mark.parametrize(("n", "p", "K"), SHAPES)
@@ -163,8 +165,9 @@ def test_sums_are_the_twins_at_every_edge_of_lanes_slices_and_tiles(n, p, K):
 )
 def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
     case = Case(K, n=n, p=p, density=0.7, alike=True, bounded=True, intercept=intercept)
-    every = [case.sums(layout, n_threads=2, whole=True) for layout in LAYOUTS]
-    sparse_rows = Records(LAYOUTS["csr"](case.X), case.y, case.weights, case.bounds)
+    layouts = C, "asfortranarray", "csr_array", "csc_array"
+    every = [case.sums(layout, n_threads=2, whole=True) for layout in layouts]
+    sparse_rows = Records(sparse.csr_array(case.X), case.y, case.weights, case.bounds)
     # rows that are made again in each pass, as those of too many records are
     every.append(WholeRows(sparse_rows, case.loss, case.M[: case.d], intercept, K))
     for step, _, _ in case.moves(6):
@@ -182,7 +185,7 @@ def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
 
 
 @table("K", [1, 2, 3, 10])
-@table("storage", ["csr", "csc"])
+@table("storage", ["csr_array", "csc_array"])
 @table("intercept", [False, True])
 def test_sums_brought_up_to_date_are_those_of_a_full_pass(K, storage, intercept):
     case = Case(K, n=700, p=60, density=0.02, intercept=intercept)
@@ -307,7 +310,7 @@ def test_neighbours_move_sums_by_at_most_the_limits(one, other, joint, all_of_th
             assert np.max(norms) <= neighbors * longest(found.shape[1]) * (1 + 1e-12)
 
 
-@table(("joint", "whole", "layout"), [(0, 0, "C"), (1, 0, "C"), (1, 1, "C"), (1, 1, "csr")])
+@table(("joint", "whole", "layout"), [(0, 0, C), (1, 0, C), (1, 1, C), (1, 1, "csr_array")])
 def test_the_limit_is_reached_so_no_noise_is_wasted(joint, whole, layout):
     one = {
         "X": np.full((1, 4), 1e3), "y": np.zeros(1), "weights": np.ones(1), "M": np.ones(15),

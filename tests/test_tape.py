@@ -1,9 +1,9 @@
 """The tape: one record decides nothing in whole fits but what noise covers.
 
 The table is ``tape_cases.CASES``. Each row is fitted on a data set and replayed on a neighbour,
-with the answers that were released and with arbitrary ones. ``MUTANTS`` are faults that it finds;
-the last ten were written after it. A tape says nothing of amplification by sampling, of the law of
-the noise and of when records are read: privacy/proofs/README.md names the tests of these mutants.
+with the answers that were released and with arbitrary ones. ``MUTANTS`` are faults that it finds.
+A tape says nothing of amplification by sampling, of the law of the noise and of when records are
+read: privacy/proofs/README.md names the tests of these mutants.
 """
 
 import functools
@@ -152,75 +152,30 @@ def counted_three_times(count, *records):
     return 3 * count(*records)
 
 
-def an_attribute(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    self._largest = largest(X)
-    return self
+def before(look):
+    """A fault of what is done with the records before a fit."""
+
+    def fault(fit, self, X, *rest, **options):
+        look(self, X)
+        return fit(self, X, *rest, **options)
+
+    return fault
 
 
-def a_warning(fit, self, X, y, *weights):
-    if is_large(X):
-        warnings.warn("a large number", UserWarning, stacklevel=2)
-    return fit(self, X, y, *weights)
+def after(look):
+    """A fault of what is done with the records after a fit."""
+
+    def fault(fit, self, X, *rest, **options):
+        fit(self, X, *rest, **options)
+        look(self, X)
+        return self
+
+    return fault
 
 
-def a_printed_value(fit, self, X, y, *weights):
-    print(largest(X))
-    return fit(self, X, y, *weights)
-
-
-def a_logged_value(fit, self, X, y, *weights):
-    logging.getLogger("dpcd_sklearn").debug("largest number %g", largest(X))
-    return fit(self, X, y, *weights)
-
-
-def another_path(fit, self, X, y, *weights):
-    if is_large(X):
-        self.set_params(max_iter=1)
-    return fit(self, X, y, *weights)
-
-
-def an_error(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
+def complain(model, X):
     if is_large(X):
         raise ValueError("a large number")
-    return self
-
-
-def callers_records_change(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    np.clip(X, -1e6, 1e6, out=X)
-    return self
-
-
-def another_dtype(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    if is_large(X):
-        self.coef_ = self.coef_.astype(np.float32)
-    return self
-
-
-def another_layout(fit, self, X, y=None):
-    fit(self, X, y)
-    if is_large(X):
-        self.components_ = np.asfortranarray(self.components_)
-    return self
-
-
-def a_module_that_remembers(fit, self, X, y, *weights):
-    vars(_cells)["LARGEST"] = largest(X)
-    return fit(self, X, y, *weights)
-
-
-def public_draws(fit, self, X, y, *weights):
-    if is_large(X):
-        np.random.random()  # noqa: NPY002
-    return fit(self, X, y, *weights)
-
-
-def errors_of_floats(fit, self, X, y, *weights):
-    np.seterr(over="ignore" if is_large(X) else "warn")
-    return fit(self, X, y, *weights)
 
 
 def one_question_more(fit, self, X, y, *weights):
@@ -263,54 +218,12 @@ def a_choice_by_the_number_of_records(fit, self, X, y, *weights):
     return fit(self, X, y, *weights)
 
 
-def an_attribute_by_name(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    setattr(self, "_large" if is_large(X) else "_small", None)
-    return self
-
-
-def another_number_of_updates(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    self.n_iter_ += is_large(X)
-    return self
-
-
-def a_parameter(fit, self, X, y, *weights):
-    fit(self, X, y, *weights)
-    return self.set_params(verbose=bool(is_large(X)))
-
-
-def an_error_before_the_charge(fit, self, X, y, *weights):
-    if is_large(X):
-        raise ValueError("a large number")
-    return fit(self, X, y, *weights)
-
-
-def an_error_that_is_told(fit, self, X, y, *weights):
-    print("large" if is_large(X) else "small", file=sys.stderr)
-    return fit(self, X, y, *weights)
-
-
-def a_filter_of_warnings(fit, self, X, y, *weights):
-    if is_large(X):
-        warnings.simplefilter("ignore", EncodingWarning)
-    return fit(self, X, y, *weights)
-
-
 def another_plan(planned_event, self, n_samples, *shape, **options):
     return planned_event(self, 2 * n_samples, *shape, **options)
 
 
-def a_center_of_the_records(fit, self, X, y=None):
-    fit(self, X, y)
-    self.center_ = np.clip(X, -1e6, 1e6).mean(axis=0)
-    return self
-
-
-def a_rare_category(fit, self, X, y=None):
-    fit(self, X, y)
-    self.categories_[0] = np.array(sorted(map(str, {*X[:, 0]})), dtype=object)
-    return self
+def a_rare_category(model, X):
+    model.categories_[0] = np.array(sorted(map(str, {*X[:, 0]})), dtype=object)
 
 
 def a_fill_of_records(transform, self, X):
@@ -323,24 +236,12 @@ LARGE = "auto, large epsilon"
 MUTANTS = {
     "bounds of the records": (LARGE, CellCounts, "answer", bounds_of_records),
     "a vote counted twice": (LARGE, CellCounts, "answer", counted_twice),
-    "an attribute that keeps a record": (LARGE, *FIT, an_attribute),
-    "a warning for large numbers": (LARGE, *FIT, a_warning),
-    "a printed value": (LARGE, *FIT, a_printed_value),
-    "a logged value": (LARGE, *FIT, a_logged_value),
-    "fewer steps for large numbers": (LARGE, *FIT, another_path),
-    "an error after the charge": (LARGE, *FIT, an_error),
-    "records of the caller that change": (LARGE, *FIT, callers_records_change),
-    "a dtype that follows the records": (LARGE, *FIT, another_dtype),
-    "a layout that follows the records": ("pca, found", DPPCA, "fit", another_layout),
-    "a module that remembers": (LARGE, *FIT, a_module_that_remembers),
-    "public draws that follow the records": (LARGE, *FIT, public_draws),
-    "floating point errors of the process": (LARGE, *FIT, errors_of_floats),
-    "a question more for large numbers": (LARGE, *FIT, one_question_more),
     "moments counted twice": ("inference", MomentSums, "answer", counted_twice),
     "records outside counted three times": (
         "inference, found", _place, "count_outside", counted_three_times
     ),
     "scores counted twice": ("score, accuracy", ScoreSums, "answer", counted_twice),
+    "a question more for large numbers": (LARGE, *FIT, one_question_more),
     "a mean that nobody counts": (
         "pipeline", DPStandardScaler, "transform", a_mean_that_nobody_counts
     ),
@@ -348,16 +249,60 @@ MUTANTS = {
     "a choice by the records": ("strengths, l1", *FIT, a_choice_by_the_records),
     "a choice by their number": ("strengths, kinds", *FIT, a_choice_by_the_number_of_records),
     "a run that is left out": ("search", _runs, "run", a_run_without_score),
-    "an attribute whose name follows a record": (LARGE, *FIT, an_attribute_by_name),
-    "a number of updates that follows the records": (LARGE, *FIT, another_number_of_updates),
-    "a parameter that follows the records": (LARGE, *FIT, a_parameter),
-    "an error before the charge": (LARGE, *FIT, an_error_before_the_charge),
-    "a word to stderr": (LARGE, *FIT, an_error_that_is_told),
-    "a filter of warnings": (LARGE, *FIT, a_filter_of_warnings),
     "a plan of other numbers": ("auto", PrivateLinearModel, "planned_event", another_plan),
-    "a center of the records": ("robust", DPRobustScaler, "fit", a_center_of_the_records),
-    "a rare category": ("one hot", DPOneHotEncoder, "fit", a_rare_category),
+    "a rare category": ("one hot", DPOneHotEncoder, "fit", after(a_rare_category)),
     "a fill of the records": ("pipeline, gaps", DPSimpleImputer, "transform", a_fill_of_records),
+    "a layout that follows the records": ("pca, found", DPPCA, "fit", after(lambda self, X: setattr(
+        self, "components_", np.asarray(self.components_, order="F" if is_large(X) else "K")
+    ))),
+    "a center of the records": ("robust", DPRobustScaler, "fit", after(lambda self, X: setattr(
+        self, "center_", np.clip(X, -1e6, 1e6).mean(axis=0)
+    ))),
+} | {
+    name: (LARGE, *FIT, fault)
+    for name, fault in {
+        "an error before the charge": before(complain),
+        "an error after the charge": after(complain),
+        "a warning for large numbers": before(
+            lambda self, X: is_large(X) and warnings.warn("a large number", stacklevel=1)
+        ),
+        "a printed value": before(lambda self, X: print(largest(X))),
+        "a word to stderr": before(
+            lambda self, X: print("large" if is_large(X) else "small", file=sys.stderr)
+        ),
+        "a logged value": before(
+            lambda self, X: logging.getLogger("dpcd_sklearn").debug("largest %g", largest(X))
+        ),
+        "a filter of warnings": before(
+            lambda self, X: is_large(X) and warnings.simplefilter("ignore", EncodingWarning)
+        ),
+        "fewer steps for large numbers": before(
+            lambda self, X: is_large(X) and self.set_params(max_iter=1)
+        ),
+        "public draws that follow the records": before(
+            lambda self, X: is_large(X) and np.random.random()  # noqa: NPY002
+        ),
+        "floating point errors of the process": before(
+            lambda self, X: np.seterr(over="ignore" if is_large(X) else "warn")
+        ),
+        "a module that remembers": after(lambda self, X: vars(_cells).update(LARGEST=largest(X))),
+        "records of the caller that change": after(lambda self, X: np.clip(X, -1e6, 1e6, out=X)),
+        "an attribute that keeps a record": after(
+            lambda self, X: setattr(self, "_largest", largest(X))
+        ),
+        "an attribute whose name follows a record": after(
+            lambda self, X: setattr(self, "_large" if is_large(X) else "_small", None)
+        ),
+        "a dtype that follows the records": after(
+            lambda self, X: setattr(self, "coef_", self.coef_.astype("f4" if is_large(X) else "f8"))
+        ),
+        "a number of updates that follows the records": after(
+            lambda self, X: setattr(self, "n_iter_", self.n_iter_ + is_large(X))
+        ),
+        "a parameter that follows the records": after(
+            lambda self, X: self.set_params(verbose=bool(is_large(X)))
+        ),
+    }.items()
 }  # fmt: skip
 
 

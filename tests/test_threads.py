@@ -3,11 +3,11 @@
 import multiprocessing
 import os
 import re
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import at_once
 from joblib import Parallel, delayed, parallel_config
 from scipy import linalg, sparse
 from sklearn.base import clone
@@ -128,10 +128,7 @@ def in_a_thread_of_its_own(function):
         with openmp_threads(N_THREADS):
             results.append(function())
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert results, "the thread died"
+    assert not at_once(work)
     return results[0]
 
 
@@ -284,11 +281,10 @@ def expected(room):
     return bits
 
 
-@pytest.mark.parametrize("share", [1, 2])
-def test_worker_processes_have_their_share(expected, share):
-    with parallel_config("loky", n_jobs=2, inner_max_num_threads=share):
+def test_worker_processes_have_their_share(expected):
+    with parallel_config("loky", n_jobs=2, inner_max_num_threads=2):
         found = Parallel()(delayed(fit_and_count)(N_THREADS) for _ in range(3))
-    assert found == [(expected, share, share)] * 3
+    assert found == [(expected, 2, 2)] * 3
 
 
 def test_worker_threads_have_one_thread_each(expected):
@@ -327,18 +323,13 @@ def test_a_fork_after_threads_neither_hangs_nor_differs(expected):
 
 def test_threads_of_ones_own_fit_at_once(expected):
     """Each has a pool of its own, and there is no state that fits share."""
-    found, start = [], threading.Barrier(3)
+    found = []
 
     def work():
         with openmp_threads(N_THREADS):
-            start.wait()
             found.append(fit_and_count(N_THREADS)[:2])
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert not at_once(work, work, work)
     assert found == [(expected, N_THREADS)] * 3
 
 
