@@ -22,8 +22,7 @@ from dpcd_sklearn import (
     preprocessing,
 )
 from dpcd_sklearn.solvers import CD, GCD, SGD, SVRG, CompGD
-from dpcd_sklearn.testing import ReproducibleNoise, expected_failed_checks
-from dpcd_sklearn.utils._expected_checks import TWO_FITS_ARE_EQUAL
+from dpcd_sklearn.testing import TWO_FITS_ARE_EQUAL, ReproducibleNoise, expected_failed_checks
 
 
 def public_estimators():

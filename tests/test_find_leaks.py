@@ -289,7 +289,7 @@ CASES = {
             VotingRegressor([("a", LASSO), ("b", clone(LASSO)), ("c", copy.deepcopy(RIDGE))]),
         )
     ],
-    "a layout that follows the records": [
+    "a layout that depends on the records": [
         (columns(LEVELS), columns(LEVELS, sparse_threshold=0)),
         (
             columns(make_pipeline(HashingVectorizer())),
@@ -312,7 +312,7 @@ CASES = {
     "objects too large to look through": [
         (VotingRegressor([(str(i), LASSO) for i in range(MOST_PARTS)]), VotingRegressor(TWO))
     ],
-    "a layout that follows the records of a sparse X": [
+    "a layout that depends on the records of a sparse X": [
         (columns(BoundsScaler()), columns(BoundsScaler(), sparse_threshold=0)),
         (columns("passthrough"), columns(clone(LEVELS).set_params(sparse_output=False))),
     ],
@@ -328,7 +328,7 @@ CASES = {
         ((make_pipeline(LASSO), VISITS), (make_pipeline(LASSO), VISITS.drop(columns="patient_id"))),
     ],
     "a ledger for tests": [(DPLassoCD(accountant=TEST_LEDGER), LASSO)],
-    "time that follows the records": [
+    "time that depends on the records": [
         (clone(LOGISTIC).set_params(solver=GCD(selection="lazy")), LOGISTIC),
         *(
             (
@@ -352,7 +352,7 @@ CASES = {
         (StackingRegressor(TWO, LASSO, cv="prefit"), StackingRegressor(TWO, LASSO)),
     ],
     "parts that were fitted before": [(FrozenEstimator(StandardScaler()), BoundsScaler())],
-    "messages that tell of records": [
+    "messages about single records": [
         (
             TransformedTargetRegressor(LASSO, transformer=BoundsScaler((0, 9))),
             TransformedTargetRegressor(
@@ -375,7 +375,7 @@ CASES = {
     "records cached on the disk": [
         (Pipeline([("a", LASSO)], memory="folder"), Pipeline([("a", LASSO)]))
     ],
-    "objects that nothing is known of": [(object(), LASSO), (DPLassoCD, LASSO), (None, KFold())],
+    "objects of an unknown kind": [(object(), LASSO), (DPLassoCD, LASSO), (None, KFold())],
 }
 PAIRS = [
     pytest.param(rule, *pair, id=f"{rule} {i}")

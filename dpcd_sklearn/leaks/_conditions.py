@@ -20,7 +20,7 @@ def learns(part):
     if part.short == "FrozenEstimator" and has(part.value, "transform"):
         inner = part.get("estimator")
         known = full_name(type(inner)) in LEARNS_NOTHING or has(type(inner), "planned_event")
-        return not known and "nobody knows whether what is frozen maps each record by itself"
+        return not known and "the frozen step is not known to map each record by itself"
     if part.kind != "step":
         return False
     known, params = class_of(part.name), part.params or {}
@@ -168,7 +168,7 @@ def scores_without_noise(part):
     scoring = part.get("scoring")
     if not all_private([scoring]):
         return True
-    return scoring.accountant is None and "private scores that nobody counts"
+    return scoring.accountant is None and "private scores without an accountant"
 
 
 def all_private(scorers):

@@ -275,13 +275,13 @@ _LEAK = (  # gets out beside what is private
     (
         "scores of a search",
         when.scores_without_noise,
-        "Scores on records have no noise and are in no ledger; the winner tells of them.",
+        "The scores have no noise and no ledger counts them; the choice of a winner reveals them.",
         "model_selection.PrivateSearchCV, or scoring=make_private_scorer(...) with an accountant",
     ),
     (
         "labels read from y (classes=None)",
         when.reads_labels,
-        "The set of labels is published; one record with a label of its own is seen.",
+        "The set of labels is published, so a label that only one record has reveals that record.",
         "classes=[...], the public labels",
     ),
     (
@@ -295,17 +295,17 @@ _LEAK = (  # gets out beside what is private
     (
         "several fits without an accountant",
         lambda part: when.uncounted(part, several=True),
-        "Each fit is (epsilon, delta)-private, all of them together are not, and nobody counts.",
+        "Each fit is (epsilon, delta)-private, but all of them together are not: nobody adds up.",
         "accountant=PrivacyAccountant(epsilon, delta), the same for all",
     ),
     (
         "several accountants about the same records",
         when.accountants,
-        "Each knows its own sum; the loss is all of them together.",
+        "Each accountant knows its own charges only; the loss is that of all of them together.",
         "one accountant for one data set",
     ),
     (
-        "a layout that follows the records",
+        "a layout that depends on the records",
         when.layout_by_density,
         "Whether the result is sparse is published, and decides what the model releases; one "
         "record may decide that.",
@@ -320,15 +320,15 @@ _LEAK = (  # gets out beside what is private
     (
         "objects too large to look through",
         lambda part: part.cut and "too many parts",
-        "Only the first ones were looked at.",
+        "Only the first parts were checked.",
         "find_leaks for each of its parts",
     ),
 )
 _NOTE = (  # the guarantee rests on it
     (
-        "a layout that follows the records of a sparse X",
+        "a layout that depends on the records of a sparse X",
         when.layout_by_density_of_sparse,
-        "Then one record may decide whether the result is sparse; of a dense X it is dense.",
+        "Then one record may decide whether the result is sparse. If X is dense, it is dense.",
         _DENSE,
     ),
     (
@@ -346,7 +346,7 @@ _NOTE = (  # the guarantee rests on it
     (
         "a fit without an accountant",
         lambda part: when.uncounted(part, several=False),
-        "One fit is private; nobody counts the next one.",
+        "One fit is private, but no ledger would count the next one.",
         "accountant=PrivacyAccountant(epsilon, delta)",
     ),
     (
@@ -358,25 +358,25 @@ _NOTE = (  # the guarantee rests on it
     (
         "a ledger for tests",
         when.private("accountant", when.for_tests, "accountant for tests"),
-        "testing=True admits what protects nobody.",
+        "testing=True also admits releases that protect nobody.",
         "PrivacyAccountant(epsilon, delta)",
     ),
     (
-        "time that follows the records",
+        "time that depends on the records",
         when.draws_lazily,
-        "The time of a lazy draw follows scores that are not released.",
+        "The running time of a lazy draw depends on scores that are not released.",
         "selection='full' wherever somebody can time the fit",
     ),
     (
         VOUCHED_FOR,
         lambda part: part.vouched_for and part.parent.shares and "in public_steps",
-        "Nothing of it was looked at: what it keeps must be public, whatever the records.",
+        "It was not checked: what it keeps must be public, whatever the records are.",
         "a step on the list of those that learn nothing, where there is one",
     ),
     (
         "private models of your own",
         lambda part: part.kind == "private" and not part.name.startswith("dpcd_sklearn."),
-        "It says what it would release; whether that is all, its author must prove.",
+        "It states what it would release; its author must prove that this is all.",
         "a proof, and inspection.audit(model), which tries to break the claim",
     ),
     (
@@ -388,13 +388,13 @@ _NOTE = (  # the guarantee rests on it
     (
         "parts that were fitted before",
         when.is_one_of("FrozenEstimator"),
-        "What it was fitted to, and whether that was charged, can't be seen.",
+        "Nothing shows what it was fitted to, or whether that was charged.",
         "public records, or a private model in the same ledger",
     ),
     (
-        "messages that tell of records",
+        "messages about single records",
         when.quotes,
-        "Errors and warnings leave the room; this one may be about one record.",
+        "Others see errors and warnings, and this one may describe a single record.",
         "handle_unknown='ignore' with drop=None ('use_encoded_value' for OrdinalEncoder); "
         "check_inverse=False",
     ),
@@ -405,9 +405,9 @@ _NOTE = (  # the guarantee rests on it
         "memory=None, or a folder as safe as the records",
     ),
     (
-        "objects that nothing is known of",
-        lambda part: part.kind == "thing" and "no estimator that is known here",
-        "It has no fit, so nothing was looked at.",
+        "objects of an unknown kind",
+        lambda part: part.kind == "thing" and "no estimator, search or splitter",
+        "It has no method fit, so nothing was checked.",
         "an estimator, a search or a splitter",
     ),
 )

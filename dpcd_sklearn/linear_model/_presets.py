@@ -16,7 +16,9 @@ from ._parameters import SEVERAL
 from ._regression import PrivateRegressor, WithExposure
 from ._regressors import DPLassoCD, DPRidgeSkGD
 
-_STRENGTHS = [StrOptions({"auto"}), *SEVERAL]
+# Values that a choice among strengths takes.
+_OF_CHOICES = dict.fromkeys(("alphas", "Cs"), [StrOptions({"auto"}), *SEVERAL])
+_OF_CHOICES |= {"cv": ["cv_object"], "l1_ratios": SEVERAL}
 # Parameters of a preset that a choice among strengths leaves no room for.
 _LEFT_OUT_OF_CHOICES = {
     *("alpha", "C", "l1_ratio", "solver", "sampling", "block_size", "rule"),
@@ -24,7 +26,7 @@ _LEFT_OUT_OF_CHOICES = {
 }
 
 
-def parameters_of(preset, left_out, **own):
+def init_of(preset, left_out, **own):
     """An ``__init__`` with parameters of its own, and those of a preset but these."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     first, *theirs = inspect.signature(preset.__init__).parameters.values()
@@ -94,11 +96,8 @@ class DPLassoCV(_ChoosesStrength, DPLassoCD):
     """
 
     _strength_parameter = "alphas"
-    _parameter_constraints = DPLassoCD._parameter_constraints | {
-        "alphas": _STRENGTHS,
-        "cv": ["cv_object"],
-    }
-    __init__ = parameters_of(DPLassoCD, _LEFT_OUT_OF_CHOICES, alphas="auto", cv=None)
+    _parameter_constraints = DPLassoCD._parameter_constraints | _OF_CHOICES
+    __init__ = init_of(DPLassoCD, _LEFT_OUT_OF_CHOICES, alphas="auto", cv=None)
     alpha = property(lambda self: self.alphas)
 
 
@@ -128,7 +127,7 @@ class DPElasticNetCV(DPLassoCV):
     """
 
     penalty = "elasticnet"
-    __init__ = parameters_of(DPLassoCD, _LEFT_OUT_OF_CHOICES, alphas="auto", l1_ratio=0.5, cv=None)
+    __init__ = init_of(DPLassoCD, _LEFT_OUT_OF_CHOICES, alphas="auto", l1_ratio=0.5, cv=None)
 
     def _plain(self):
         ratio = getattr(self, "l1_ratio_", self.l1_ratio)
@@ -161,11 +160,8 @@ class DPRidgeCV(_ChoosesStrength, DPRidgeSkGD):
     """
 
     _strength_parameter = "alphas"
-    _parameter_constraints = DPRidgeSkGD._parameter_constraints | {
-        "alphas": _STRENGTHS,
-        "cv": ["cv_object"],
-    }
-    __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT_OF_CHOICES, alphas="auto", cv=None)
+    _parameter_constraints = DPRidgeSkGD._parameter_constraints | _OF_CHOICES
+    __init__ = init_of(DPRidgeSkGD, _LEFT_OUT_OF_CHOICES, alphas="auto", cv=None)
     alpha = property(lambda self: self.alphas)
 
 
@@ -203,14 +199,8 @@ class DPLogisticCV(_ChoosesStrength, DPLogisticGCD):
     """
 
     _strength_parameter, _ratio_parameter = "Cs", "l1_ratios"
-    _parameter_constraints = DPLogisticGCD._parameter_constraints | {
-        "Cs": _STRENGTHS,
-        "l1_ratios": SEVERAL,
-        "cv": ["cv_object"],
-    }
-    __init__ = parameters_of(
-        DPLogisticGCD, _LEFT_OUT_OF_CHOICES, Cs="auto", l1_ratios=(0.0,), cv=None
-    )
+    _parameter_constraints = DPLogisticGCD._parameter_constraints | _OF_CHOICES
+    __init__ = init_of(DPLogisticGCD, _LEFT_OUT_OF_CHOICES, Cs="auto", l1_ratios=(0.0,), cv=None)
     C = property(lambda self: self.Cs)
     l1_ratio = property(lambda self: self.l1_ratios)
 
@@ -233,6 +223,7 @@ class _OfMeans(WithExposure, _OneStrength):
     """A preset with a log link, which has scikit-learn's class as its twin."""
 
     _twin = None
+    __init__ = init_of(DPRidgeSkGD, _LEFT_OUT_OF_MEANS, alpha=1.0)
 
     def _plain(self):
         plain = self._twin(alpha=self.alpha, fit_intercept=self.fit_intercept)
@@ -274,7 +265,6 @@ class DPPoissonRegressor(_OfMeans):
     """
 
     loss, _twin = "poisson", PoissonRegressor
-    __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT_OF_MEANS, alpha=1.0)
 
 
 class DPGammaRegressor(_OfMeans):
@@ -308,7 +298,6 @@ class DPGammaRegressor(_OfMeans):
     """
 
     loss, _twin = "gamma", GammaRegressor
-    __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT_OF_MEANS, alpha=1.0)
 
 
 class DPQuantileRegressor(_OneStrength):
@@ -347,7 +336,7 @@ class DPQuantileRegressor(_OneStrength):
 
     penalty = "l1"
     _parameter_constraints = _OneStrength._parameter_constraints | Quantile._parameter_constraints
-    __init__ = parameters_of(DPRidgeSkGD, _LEFT_OUT_OF_MEANS, quantile=0.5, alpha=1.0, width="auto")
+    __init__ = init_of(DPRidgeSkGD, _LEFT_OUT_OF_MEANS, quantile=0.5, alpha=1.0, width="auto")
 
     @property
     def loss(self):
