@@ -55,7 +55,7 @@ class Outside(Release):
         return CountUnits(**self.paid(plan, n_samples), n_classes=2, n_columns=self._n_bounds)
 
     def found(self, plan, receipt, place, bounds, key):
-        """Noisy shares of records outside of (lo, hi), a pair a row, and their standard deviation."""
+        """Noisy shares of records outside of (lo, hi), a pair a row, and the deviation of each."""
         units = self.units(plan, place.n_samples)
         oracle = Oracle(receipt, units, place, key=self.key(key))
         (shares,) = oracle.release("outside", np.atleast_2d(*bounds)) / plan.request.budget.n
