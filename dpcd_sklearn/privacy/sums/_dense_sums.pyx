@@ -27,9 +27,20 @@ from ._records cimport Records
 from ._sums cimport Question, question_of
 
 
+# Buffers of one tile, for each output.
+cdef struct Room:
+    double *cells  # copies, where a tile is not read in place
+    double *r  # derivatives
+    double *margins  # side by side, as losses read those of several outputs
+    double *norms  # of blocks
+    dpcd_tile *tiles
+
+
 @cython.final
 cdef class DenseSums(MovingSums):
     """Sums over dense records; the parameters are those of MovingSums."""
+
+    cdef double[::1] _scale, _block_inverses
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):

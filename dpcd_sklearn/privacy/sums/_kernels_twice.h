@@ -121,7 +121,7 @@ DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
                                 double *restrict sums, int is_float, int bounded)
 {
     const dpcd_bounds b = t->bounds;
-    ptrdiff_t i, k, l, n = t->n_rows, p = t->n_columns;
+    ptrdiff_t i, k, n = t->n_rows, p = t->n_columns;
     for (i = 0; i < (t->c_order ? n : 0); i++) {
         const void *restrict x = dpcd_at(t->cells, i * t->stride, is_float);
         for (k = 0; k < p; k++)
@@ -129,13 +129,8 @@ DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
     }
     for (k = 0; k < (t->c_order ? 0 : p); k++) {
         const void *x = dpcd_at(t->cells, k * t->stride, is_float);
-        double s[DPCD_LANES] = {0};
-        for (i = 0; i + DPCD_LANES <= n; i += DPCD_LANES)
-            for (l = 0; l < DPCD_LANES; l++)
-                s[l] += r[i + l] * dpcd_public(dpcd_cell(x, i + l, is_float), b, k, bounded);
-        for (l = 0; i < n; i++, l++)
-            s[l] += r[i] * dpcd_public(dpcd_cell(x, i, is_float), b, k, bounded);
-        sums[k] += dpcd_join(s);
+        for (i = 0; i < n; i++)
+            sums[k] += r[i] * dpcd_public(dpcd_cell(x, i, is_float), b, k, bounded);
     }
 }
 

@@ -5,9 +5,6 @@ from ._kernels cimport dpcd_matrix
 
 cdef extern from "_sparse.h":
     const int DPCD_SLICE
-    const int DPCD_CANONICAL
-    const int DPCD_BROKEN_POINTERS
-    const int DPCD_OUT_OF_RANGE
     ctypedef struct dpcd_sparse:
         const void *indptr
         const void *indices
@@ -16,8 +13,6 @@ cdef extern from "_sparse.h":
         int is_long
         const double *lo
         const double *hi
-    int dpcd_check(const dpcd_sparse *m, Py_ssize_t n_lines, Py_ssize_t size,
-                   Py_ssize_t n_stored, int is_long_pointer) noexcept nogil
     void dpcd_add_column(const dpcd_sparse *m, Py_ssize_t j, double a,
                          double *margins) noexcept nogil
     void dpcd_add_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,

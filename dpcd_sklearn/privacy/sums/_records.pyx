@@ -119,34 +119,15 @@ def is_read_in_place(X):
 
 
 def canonical(X):
-    """Sparse records with one entry a cell at most: a record is clipped cell by cell.
+    """Sparse records with one entry a cell at most, as CSR or CSC in arrays that kernels read.
 
-    What a matrix says of itself is not believed. See `without_duplicates` for the order of sums.
+    A record is clipped cell by cell. See `without_duplicates`, also for what is refused.
     """
-    if X.format not in ("csr", "csc"):
-        X = without_duplicates(X)
-    n_lines, size = X.shape if X.format == "csr" else X.shape[::-1]
-    cdef dpcd_sparse m
-    indptr, indices = (
-        np.ascontiguousarray(a, a.dtype if a.dtype in (np.int32, np.int64) else np.int64)
-        for a in (X.indptr, X.indices)
-    )
-    if len(indptr) != n_lines + 1:
-        raise ValueError("the index pointers of sparse X are broken")
-    m.indptr = <const void *><size_t>indptr.ctypes.data
-    m.indices = <const void *><size_t>indices.ctypes.data
-    m.is_long = indices.dtype == np.int64
-    cdef int found = dpcd_check(&m, n_lines, size, min(len(indices), len(X.data)),
-                                indptr.dtype == np.int64)
-    if found == DPCD_BROKEN_POINTERS:
-        raise ValueError("the index pointers of sparse X are broken")
-    if found == DPCD_OUT_OF_RANGE:
-        raise ValueError("an index of sparse X is out of range")
-    if found != DPCD_CANONICAL:
-        return without_duplicates(X)
-    as_kernels_read = all(a.flags.c_contiguous and a.flags.aligned
-                          for a in (X.data, X.indices, X.indptr))
-    if as_kernels_read and X.indptr.dtype == X.indices.dtype == indices.dtype:
+    X = without_duplicates(X)
+    arrays = X.data, X.indices, X.indptr
+    as_kernels_read = all(a.flags.c_contiguous and a.flags.aligned for a in arrays)
+    dtypes = {X.indices.dtype, X.indptr.dtype}
+    if as_kernels_read and dtypes in ({np.dtype(np.int32)}, {np.dtype(np.int64)}):
         return X
-    return type(X)((X.data.copy(), indices.astype(np.int64), indptr.astype(np.int64)),
+    return type(X)((X.data.copy(), X.indices.astype(np.int64), X.indptr.astype(np.int64)),
                    shape=X.shape)

@@ -61,55 +61,6 @@ DPCD_INLINE double dpcd_term(const dpcd_sparse *m, ptrdiff_t at, ptrdiff_t j, do
     return limit > 0 ? dpcd_units(v * scale, limit) : v;
 }
 
-/* ---- what a matrix is worth ---------------------------------------------------------------- */
-
-#define DPCD_CANONICAL 0
-#define DPCD_UNSORTED 1
-#define DPCD_BROKEN_POINTERS 2
-#define DPCD_OUT_OF_RANGE 3
-
-/* In the type of the positions, without branches: `outside` gets its sign bit from a position that
- * is negative or above `last`, and `falls` counts those that are not above the one before. */
-#define DPCD_SCAN(signed_type, unsigned_type, largest)                                            \
-    do {                                                                                          \
-        const signed_type *where = (const signed_type *)m->indices;                               \
-        unsigned_type outside = 0, count = 0;                                                     \
-        const unsigned_type last = (unsigned_type)(size - 1 < (largest) ? size - 1 : (largest));  \
-        if (end) outside = (unsigned_type)where[0] | (last - (unsigned_type)where[0]);            \
-        for (at = 1; at < end; at++) {                                                            \
-            outside |= (unsigned_type)where[at] | (last - (unsigned_type)where[at]);              \
-            count += (unsigned_type)(where[at] <= where[at - 1]);                                 \
-        }                                                                                         \
-        if (outside >> (8 * sizeof(unsigned_type) - 1)) return DPCD_OUT_OF_RANGE;                 \
-        falls = (ptrdiff_t)count;                                                                 \
-    } while (0)
-
-/* Whether positions ascend strictly within [0, size) on every line, or what is wrong. */
-static inline int dpcd_check(const dpcd_sparse *m, ptrdiff_t n_lines, ptrdiff_t size,
-                             ptrdiff_t n_stored, int is_long_pointer)
-{
-    ptrdiff_t line, at, start, end = 0, falls = 0;
-    if (dpcd_integer(m->indptr, 0, is_long_pointer) != 0) return DPCD_BROKEN_POINTERS;
-    for (line = 0; line < n_lines; line++) {
-        start = end;
-        end = dpcd_integer(m->indptr, line + 1, is_long_pointer);
-        if (end < start || end > n_stored) return DPCD_BROKEN_POINTERS;
-    }
-    if (end && size < 1) return DPCD_OUT_OF_RANGE;
-    if (m->is_long)
-        DPCD_SCAN(int64_t, uint64_t, INT64_MAX);
-    else
-        DPCD_SCAN(int32_t, uint32_t, INT32_MAX);
-    /* a fall is where a line begins, or the line is unsorted */
-    for (line = 1; line < n_lines && falls; line++) {
-        start = dpcd_integer(m->indptr, line, is_long_pointer);
-        if (start && start < dpcd_integer(m->indptr, line + 1, is_long_pointer))
-            falls -= dpcd_where(m, start) <= dpcd_where(m, start - 1);
-    }
-    return falls ? DPCD_UNSORTED : DPCD_CANONICAL;
-}
-#undef DPCD_SCAN
-
 /* ---- (b) sums over columns: margins and norms of records ----------------------------------- */
 
 /* margins[i] += a X[i, j]: of a single column there is nothing to join. */

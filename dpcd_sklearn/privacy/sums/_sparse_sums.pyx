@@ -51,6 +51,12 @@ cdef Py_ssize_t ALL = -1
 cdef class SparseSums(MovingSums):
     """Sums over sparse records; the parameters are those of MovingSums."""
 
+    cdef double[::1] _derivatives, _lanes, _room, _scale, _inverses
+    cdef Py_ssize_t[::1] _touched
+    cdef char[::1] _marks
+    cdef Py_ssize_t _slice_size
+    cdef bint _reads_rows
+
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
