@@ -36,24 +36,27 @@ class Arrays(NamedTuple):
         """Where numbers of classes lie, to be counted."""
         return LocalPlace(self.X, self.target)
 
-    def slopes(self, loss, known, moved, lengths, bounds, n_threads):
+    def slopes(self, loss, known, moved, lengths, clip, bounds, n_threads):
         """Derivatives of a record's loss of the margins `known + f * D` in f, in place of features.
 
         D are margins of the coefficients and intercepts `moved`, cut where they overflow; each of
-        `lengths` has a column. With targets of -1 the numbers are slopes of a squared loss at zero.
+        `lengths` has a column, which a weight that depends on D alone bounds by `clip`. With
+        targets of -1 the numbers are slopes of a squared loss at zero.
         """
         coef, offset = moved[:, :-1], moved[:, -1]
         if bounds is not None:
             *bounds, center = bounds
             offset = offset - coef @ center
         margins = products(self.X, coef, bounds, n_threads=effective_n_threads(n_threads)) + offset
-        margins = np.clip(np.nan_to_num(margins), -1e6, 1e6)  # derivatives are clipped long before
+        margins = np.clip(np.nan_to_num(margins), -1e6, 1e6)  # weights are tiny long before
         columns = np.empty((len(margins), len(lengths)), dtype=np.float32, order="F")
         for rows in gen_batches(len(margins), 2**13):  # in cache
             moves, target = margins[rows].T, self.target[rows]
+            largest = np.ptp(moves, axis=0) if len(moves) > 1 else np.abs(moves[0])
+            weight = clip / np.maximum(largest, clip)
             for column, length in zip(columns.T, lengths, strict=True):
                 slopes = loss.gradient((known[:, np.newaxis] + length * moves).T, target).T
-                column[rows] = sum(slopes * moves)  # output by output
+                column[rows] = weight * sum(slopes * moves)  # output by output
         return self._replace(X=columns, target=np.full(len(margins), -1.0))
 
     def of_output(self, k):

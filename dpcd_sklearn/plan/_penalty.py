@@ -24,14 +24,12 @@ def penalty_share(plan):
 
     A guess by public numbers, for a penalty so strong that little is explained, where it matters
     most. Residuals of numbers are normal then, of `_SPREAD` in half widths of the target's bounds,
-    and of a clip κ erf(κ / (√2 spread)) is left. Those of two classes are one half: 2 κ are left,
-    and margins keep about half of their length later, if it is released. Softmax fits and log links
-    were measured to need nothing.
+    and of a clip κ erf(κ / (√2 spread)) is left. Those of classes are about one half: 2 κ are left,
+    and margins keep about half of their length later, if it is released. Log links were measured to
+    need nothing.
     """
     request = plan.request
-    if not request.private or request.clip != "auto":
-        return 1.0
-    if request.n_classes > 2 or request.has_log_link:
+    if not request.private or request.clip != "auto" or request.has_log_link:
         return 1.0
     clip = plan.recipe["residual_clip"]
     if request.n_classes:

@@ -68,9 +68,9 @@ def shrinkage(request, length=math.inf):
     noise = 0.75 if _has_bounded_rows(request) else 1.0
     told = 1 - (noise / max(length, 1e-9)) ** 2
     if request.length_share and not _has_bounded_rows(request):
-        # Where dense columns have a loud signal the loss itself draws back what noise carries
-        # away: (a) is left to these derivatives, more and more from a signal of 100 to 300.
-        told = max(told, min(signal / 200 - 0.5, 1.0))
+        # Where dense columns have a signal the loss itself draws back what noise carries away:
+        # (a) is left to these derivatives, more and more from a signal of 50 to 150.
+        told = max(told, min(signal / 100 - 0.5, 1.0))
     return max(max(told, 0.0) * min(signal / least, 1.0), _LEAST)
 
 
