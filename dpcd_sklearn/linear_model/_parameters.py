@@ -115,10 +115,9 @@ class SharedParameters(BaseEstimator):
         "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
-        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
-        its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
-        "newton" a step. "auto" follows n, p, epsilon and
-        delta.
+        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is its
+        `sampling_rate` of a pass; an outer loop of "svrg" is two, one of "newton" a step. "auto"
+        follows n, p, epsilon and delta.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
@@ -185,13 +184,12 @@ class SharedParameters(BaseEstimator):
         ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1 or None, default=None
         How many threads may read records, at most. None stands for as many as OpenMP admits, and
-        outside the main thread for one. The result does not depend on it, bit for bit: what
-        threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
-        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
-        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read (an
-        update of DP-CD reads two), or stored entries. Mini-batches, columns of sparse X and
-        epsilon = inf have one thread.
+        outside the main thread for one. The result does not depend on it, bit for bit: what threads
+        add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``, threadpoolctl, the share of
+        a worker process of joblib) lower it; joblib's worker threads and forked processes have one
+        thread. It pays where a pass reads millions of cells: a pass has at most one thread for
+        every 131,072 cells, which are records times columns read (an update of DP-CD reads two), or
+        stored entries. Mini-batches, columns of sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
