@@ -28,13 +28,15 @@ from hypothesis import settings
 from seeds import pytest_generate_tests  # noqa: F401
 
 from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.privacy.ledger import _files
 from dpcd_sklearn.utils import _warnings
 
 # Words that come once a process do not come here, where many tests fit with a large epsilon and no
 # ledger; the tests of these warnings forget it.
 _warnings.said |= {
-    "score", "second charge", "uncounted search", "large epsilon", "large delta", "temporary ledger"
+    "score", "second charge", "uncounted search", "large epsilon", "large delta"
 }  # fmt: skip
+_files._warned_of_place = True
 
 EXPLORES = os.environ.get("DPCD_EXPLORE", "0") not in ("", "0")
 

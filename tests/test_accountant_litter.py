@@ -19,7 +19,6 @@ from forks import ENVIRONMENT, die_at_line, forked, in_a_new_process
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.ledger import PrivacyAccountant, _files, _ledger
-from dpcd_sklearn.utils import _warnings
 
 if not hasattr(os, "fork"):
     pytest.skip("this system can't fork", allow_module_level=True)
@@ -212,14 +211,14 @@ def test_a_full_disk_is_named_by_the_path_that_was_asked_for(room, tmp_path, mon
 
 
 def test_a_ledger_without_a_path_says_once_where_it_lies_and_that_it_ends(monkeypatch, tmp_path):
-    monkeypatch.setattr(_warnings, "said", set())
+    monkeypatch.setattr(_files, "_warned_of_place", False)
     with pytest.warns(UserWarning, match="ends with this process.*path='records.ledger'") as shown:
         accountant = PrivacyAccountant(1.0, 1e-6)
     assert accountant.path in str(shown[0].message) and shown[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PrivacyAccountant(1.0, 1e-6)
-        monkeypatch.setattr(_warnings, "said", set())
+        monkeypatch.setattr(_files, "_warned_of_place", False)
         PrivacyAccountant(1.0, 1e-6, testing=True)
 
 

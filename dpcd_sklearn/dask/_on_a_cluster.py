@@ -1,7 +1,6 @@
 """Estimators for Dask: those for one machine, with records elsewhere and with laziness."""
 
 import copy
-import inspect
 import math
 import re
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from .. import linear_model as local
+from ..linear_model._documentation import documented
 from ..linear_model._records import refuse_nobody
 from ..partitions._partitioned_records import PartitionedRecords
 from ..privacy.sums._exact_moments import moments_of
@@ -187,40 +187,35 @@ def _count(collection):
 # ---- The estimators: parameters of the local ones, a client, and laziness ------------------------
 
 
-_CLIENT = """    client : distributed.Client, default=None
-        Client of the cluster that fits. None is the default client. It is not pickled, nor cloned
-        by value, nor in the ledger.
-"""
-_FIRST = """
-
-    Of records in the partitions of Dask arrays and data frames, chunked along rows alone. Sums over
-    records are integers, so coefficients and price are, **to the last bit**, those of the estimator
-    for one machine on the same records, whatever the partitions and workers (with `epsilon=inf`, to
-    the solver's tolerance). Workers, scheduler and the wire between them are trusted: they hold the
-    records and see sums without noise. Noise, its key and the ledger stay with the client. Of
-    persons by their ids (`groups` is a Dask collection, too) records are first divided by a hash of
-    the id, so that one partition has all records of a person, whichever chunks had them.
-    Everything else is as in :class:`~dpcd_sklearn.{name}`:
-"""
-
-
 def on_a_cluster(cls):
     """A class decorator: the parameters of the local estimator, and a client."""
     cls = dataclass(eq=False, repr=False)(cls)
     local = cls._local = cls.__bases__[-1]
     cls._parameter_constraints = local._parameter_constraints | {"client": "no_validation"}
-    first, _, rest = inspect.getdoc(local).partition("\n")
-    doc = f"{first}{_FIRST.format(name=local.__name__)}" + "".join(
-        f"    {line}\n" if line else "\n" for line in rest.split("\n")
-    )
-    doc = re.sub(r"\n    Examples\n    -+\n.*", "\n", doc, flags=re.DOTALL)
-    cls.__doc__ = re.sub(r"(\n\n    Attributes\n)", "\n" + _CLIENT.rstrip() + r"\1", doc, count=1)
+    cls.__doc__ = re.sub(r"\n    Examples\n    -+\n.*", "", local.__doc__ or "", flags=re.DOTALL)
+    cls.__doc__ = documented(cls)
     return cls
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnACluster:
-    """A mixin, to the left of the local estimator."""
+    """A mixin, to the left of the local estimator, whose docstring it has.
+
+    **Privacy**
+
+    - Cluster: records lie in Dask arrays or data frames, chunked along rows alone. Sums over them
+      are integers, so coefficients and price are, **to the last bit**, those of the estimator for
+      one machine, whatever the partitions and workers (with `epsilon=inf`, to the solver's
+      tolerance). Workers, scheduler and the wire between them are trusted: they see records and
+      sums without noise. Noise, its key and the ledger stay with the client. Ids of persons
+      (`groups`, a Dask collection too) divide records so that one partition has all of a person.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        Client of the cluster that fits. None is the default client. It is not pickled, nor cloned
+        by value, nor in the ledger.
+    """
 
     client: Any = None
 

@@ -183,11 +183,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
     Parameters
     ----------
     loss : {"auto", "log_loss", "logistic", "multinomial"}, default="auto"
-        "logistic" is for two classes.
-        "multinomial" is for two or more, with one vector of coefficients for each class, and one
-        clip and one noisy gradient for all of them together; of two classes it is "logistic".
-        "auto", in scikit-learn's words "log_loss", follows the number of classes, as
-        LogisticRegression does.
+        "logistic" is for two classes. "multinomial" is for two or more, with one vector of
+        coefficients for each class, and one clip and one noisy gradient for all of them together;
+        of two classes it is "logistic". "auto", in scikit-learn's words "log_loss", follows the
+        number of classes, as LogisticRegression does.
     penalty : {"l1", "l2", "elasticnet", "nonnegative"}, object, list or None, default=None
         The penalty of every coefficient but the intercept: `alpha` times its absolute value ("l1"),
         half its square ("l2") or a mixture of the two ("elasticnet"); or bounds that it can't
@@ -197,11 +196,10 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         None is none: short descents and what is kept of them hold coefficients already. A list of
         "l1", "l2" and "elasticnet" is chosen from.
     alpha : float, list of floats or "auto", default=0.0001
-        Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of
-        scikit-learn's LogisticRegression and n records. It is on coefficients in the units of X:
-        "l2" adds alpha to each column's mean square (times a quarter at most), so one of size 1e-3
-        is as good as removed by 1e-4. Give such columns other units. Other penalties do not use it,
-        and warn.
+        Strength of "l1", "l2" and "elasticnet", in [0, inf): 1 / (n C) in terms of scikit-learn's
+        LogisticRegression and n records. It is on coefficients in the units of X: "l2" adds alpha
+        to each column's mean square (times a quarter at most), so one of size 1e-3 is as good as
+        removed by 1e-4. Give such columns other units. Other penalties do not use it, and warn.
 
         Of several values one is chosen at no further charge: see `strength_path_`.
     inference : bool, default=False

@@ -115,10 +115,9 @@ class SharedParameters(BaseEstimator):
         "auto" follows n, p, epsilon and delta.
     max_iter : float > 0 or "auto", default="auto"
         Number of passes; may be a fraction. A pass of "cd" and "skgd" moves every coordinate once
-        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is
-        its `sampling_rate` of a pass; an outer loop of "svrg" is two, one of
-        "newton" a step. "auto" follows n, p, epsilon and
-        delta.
+        on average. An update of "gcd" and "frank-wolfe" is a pass; one of "sgd" and "compgd" is its
+        `sampling_rate` of a pass; an outer loop of "svrg" is two, one of "newton" a step. "auto"
+        follows n, p, epsilon and delta.
     fit_intercept : bool, default=True
         Whether to fit an intercept: a coordinate that is clipped and paid for like any other.
     penalize_intercept : bool, default=False
@@ -144,17 +143,17 @@ class SharedParameters(BaseEstimator):
         `feature_bounds` that may be far too wide: before the first update mean squares of the
         features within them, and their means where a free intercept makes that good, are
         **released**, for 1 to 10 % of the budget; they give M_j and centres. Where n, p, epsilon
-        and delta allow none that tell more than the bounds, nothing is released, and with epsilon =
-        inf neither. It asks for a descent: Newton steps, which look at rows already, refuse it, and
-        "auto" takes none.
+        and delta allow no scales that improve on the bounds, and with epsilon = inf, nothing is
+        released. It needs a descent: Newton steps, which release moments of rows already, refuse
+        it, and "auto" then chooses none.
     row_norm_bound : float, default=None
         Public bound on the euclidean norm of a record; gives M_j if nothing else does, and a bound
-        on the curvature of blocks. Longer records only fit worse, their gradients are clipped
-        anyway. Without any of the three, the **scales are found in the records**, for a share of
-        the budget: a centre and bounds for each column, bounds around zero, or one bound on rows,
-        as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept nothing
-        is centred). Where they allow nothing, there is a warning, and coefficients are zero; with
-        a stated `clip` or `max_iter` features are taken to be of unit scale. State
+        on the curvature of blocks. Longer records fit worse, since their gradients are clipped
+        anyway. Where none of the three is stated, the **scales are found in the records**, for a
+        share of the budget: a centre and bounds for each column, bounds around zero, or one bound
+        on rows, as n, p, epsilon and delta allow (one on rows if X is sparse; without an intercept
+        nothing is centred). Where they allow nothing, a warning says so and coefficients are zero;
+        with a stated `clip` or `max_iter` features are taken to be of unit scale. State
         ``feature_scale=1.0`` if they are.
     target_bounds : tuple (lo, hi) or list of pairs, default=None
         Public bounds of the target, in its units; of several targets a tuple of two scalars or
@@ -185,13 +184,12 @@ class SharedParameters(BaseEstimator):
         ``epsilon=inf`` nothing is secret, and an int determines the fit.
     n_threads : int >= 1 or None, default=None
         How many threads may read records, at most. None stands for as many as OpenMP admits, and
-        outside the main thread for one. The result does not depend on it, bit for bit: what
-        threads add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``,
-        threadpoolctl, the share of a worker process of joblib) lower it; joblib's worker threads
-        and forked processes have one thread. It pays where a pass reads millions of cells: a pass
-        has at most one thread for every 131,072 cells, which are records times columns read (an
-        update of DP-CD reads two), or stored entries. Mini-batches, columns of sparse X and
-        epsilon = inf have one thread.
+        outside the main thread for one. The result does not depend on it, bit for bit: what threads
+        add up are integers. The limits of OpenMP (``OMP_NUM_THREADS``, threadpoolctl, the share of
+        a worker process of joblib) lower it; joblib's worker threads and forked processes have one
+        thread. It pays where a pass reads millions of cells: a pass has at most one thread for
+        every 131,072 cells, which are records times columns read (an update of DP-CD reads two), or
+        stored entries. Mini-batches, columns of sparse X and epsilon = inf have one thread.
 
     Attributes
     ----------
@@ -199,7 +197,7 @@ class SharedParameters(BaseEstimator):
         Coefficients, float32 if X was. Of several targets each has a fit of its own, with its
         share of the budget. Released.
     sparse_coef_ : CSR matrix of shape (1, n_features) or (n_outputs, n_features)
-        The same, made when it is asked for: smaller where most of them are zero.
+        `coef_` as a CSR matrix, made when it is asked for: smaller where most entries are zero.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept. Released.
     classes_ : ndarray of shape (n_classes,)
@@ -239,11 +237,11 @@ class SharedParameters(BaseEstimator):
         Standard errors, and the part of them that is the noise. Released. Without `inference`
         `privacy_std_` is there after Newton steps for one target, the squared loss and no penalty
         or a ridge: of first order, around the fit without noise that has the same bounds, the same
-        clip of gradients and the same penalty. Where many records are at the clip, that is another
-        than least squares within the bounds. It is NaN of coefficients that the released curvature
-        does not tell apart, and of all where the last step was longer than six of it: the steps
-        had not arrived. Other fits release no curvature, which it depends on: after them it is an
-        AttributeError.
+        clip of gradients and the same penalty. Where many records reach the clip, that fit differs
+        from least squares within the bounds. It is NaN for coefficients that the released curvature
+        does not tell apart, and for all of them where the last step was longer than six of it,
+        since the steps had not converged. Other fits release no curvature, on which it depends;
+        after them it raises AttributeError.
     inference_valid_ : bool
         Whether the noisy moments are safely positive in some direction at least, the steps arrived
         and, where bounds were found, hardly any record lies outside of them (1.2/sqrt(n) of all).

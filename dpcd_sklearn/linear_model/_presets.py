@@ -58,8 +58,7 @@ class _ChoosesStrength:
         Norm that M^(-1/2) g is clipped to by Newton steps, public, in the units of the target.
         "auto" follows n, p, epsilon and delta.
     cv : int, splitter or None, default=None
-        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set
-        aside.
+        For ``epsilon=inf`` only: as of scikit-learn's estimator. With noise no record is set aside.
     """
 
     _of_its_name = ()

@@ -27,6 +27,16 @@ _FOUND, _DEVIATIONS = 0.1, 6.5
 class CategoryEncoder(PrivateTransformer):
     """The base of encoders: how categories are stated, found and looked up.
 
+    **Privacy**
+
+    - Charged: one release of the counts of all categories of all learnt columns together, before a
+      record is used. Categories that are stated are free; if all are, nothing is charged.
+    - Rare categories stay secret: a category that one record alone has is named with a probability
+      below a ten-thousandth of `delta`, of all columns together, and categories of fewer than about
+      `threshold_` records are seldom named.
+    - Not protected: shapes, dtypes and names of columns; the time of a fit, which depends on the
+      number of categories. The transformed records are as sensitive as the records.
+
     Parameters
     ----------
     categories : "auto", list or dict {column name: list}, default="auto"

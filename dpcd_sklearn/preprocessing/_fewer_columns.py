@@ -69,11 +69,6 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     ranking_ : ndarray of shape (k,)
         The columns that were chosen, the one of the largest noisy score first. Released.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter, X or y is invalid; nothing was charged.
-
     Notes
     -----
     The k best of one draw of Gumbel noise are k choices without replacement. Proof:

@@ -21,16 +21,6 @@ class DPOneHotEncoder(CategoryEncoder):
     becomes one indicator for each of its categories and, with ``handle_unknown="infrequent"``, one
     for all others.
 
-    **Privacy**
-
-    - Charged: one release of the counts of all categories of all learnt columns together, before a
-      record is used. Categories that are stated are free; if all are, nothing is charged.
-    - Rare categories stay secret: a category that one record alone has is named with a probability
-      below a ten-thousandth of `delta`, of all columns together, and categories of fewer than about
-      `threshold_` records are seldom named.
-    - Not protected: shapes, dtypes and names of columns; the time of a fit, which follows the
-      number of categories. The transformed records are as sensitive as the records.
-
     Parameters
     ----------
     epsilon : float in (0, inf], default=0.2
@@ -236,15 +226,6 @@ class DPOrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     Each column stays one column: stated categories are numbered in the order in which they are
     stated, learnt ones with numbers before words, each sorted. Whatever is none of them has the
     number after the last.
-
-    **Privacy**
-
-    - Charged: one release of the counts of all categories of all learnt columns together, before a
-      record is used. Categories that are stated are free; if all are, nothing is charged.
-    - Rare categories stay secret: a category that one record alone has is named with a probability
-      below a ten-thousandth of `delta`, of all columns together.
-    - Not protected: shapes, dtypes and names of columns; the time of a fit, which follows the
-      number of categories. The transformed records are as sensitive as the records.
 
     Parameters
     ----------

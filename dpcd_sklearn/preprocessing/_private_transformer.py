@@ -129,7 +129,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     LedgerError
         If the accountant's ledger can't be written; no record was used.
     TypeError, ValueError
-        If a parameter or X is invalid; nothing was charged.
+        If a parameter, X or y is invalid; nothing was charged.
     """
 
     _: KW_ONLY

@@ -28,6 +28,8 @@ class QuantileStep(OneToOneFeatureMixin, PrivateTransformer):
 
     Parameters
     ----------
+    epsilon : float in (0, inf], default=0.2
+        Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
     feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
         As in `BoundsScaler`: quantiles are looked for within them, to a 256th part. Public. None
         finds a range of six inter-quartile ranges first.
@@ -108,8 +110,6 @@ class DPQuantileTransformer(QuantileStep):
     ----------
     n_quantiles : int from 2 to 1,000, default=100
         How many quantiles are kept; their number costs nothing. Beyond 257 they say nothing new.
-    epsilon : float in (0, inf], default=0.2
-        Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
     output_distribution : {"uniform", "normal"}, default="uniform"
         Numbers from 0 to 1, or normal ones, cut to ∓5.2.
 
@@ -231,8 +231,6 @@ class DPRobustScaler(QuantileStep):
 
     Parameters
     ----------
-    epsilon : float in (0, inf], default=0.2
-        Budget of this step alone. Infinity takes the quantiles of the records, and protects nobody.
     with_centering : bool, default=True
         Whether the median becomes 0. Sparse records need False.
     with_scaling : bool, default=True

@@ -83,7 +83,10 @@ def with_inherited_texts(cls, absent=frozenset()):
 def parameters_of(cls):
     """Parameters of a class that may become a dataclass: whether each is inherited by position."""
     inherited = inspect.signature(cls.__init__).parameters.values()
-    found = dict.fromkeys(inspect.get_annotations(cls), False)
+    try:
+        found = dict.fromkeys(inspect.get_annotations(cls), False)
+    except NameError:  # from Python 3.14 on, of a name that type checkers alone import
+        found = {}
     return found | {each.name: each.kind is each.POSITIONAL_OR_KEYWORD for each in inherited}
 
 

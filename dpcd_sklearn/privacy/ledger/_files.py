@@ -16,7 +16,6 @@ import warnings
 from pathlib import Path
 
 from ...exceptions import LedgerError
-from ...utils._warnings import warn
 from ._gate import make_empty, sync_folder
 from ._sqlite import (
     MAKE_ROOM,
@@ -247,12 +246,20 @@ def temporary_path():
     return os.path.join(folder, "ledger.sqlite")
 
 
+_warned_of_place = False  # in this process
+
+
 def say_where(path):
     """Warn where a temporary ledger lies, once: a budget that is forgotten is spent twice."""
-    warn(
+    global _warned_of_place
+    if _warned_of_place:
+        return
+    _warned_of_place = True
+    warnings.warn(
         f"this ledger lies in {path} and ends with this process, and so does what it counted; "
         "PrivacyAccountant(..., path='records.ledger') keeps it. Said once a process",
-        topic="temporary ledger",
+        UserWarning,
+        stacklevel=4,  # who made the accountant
     )
 
 
