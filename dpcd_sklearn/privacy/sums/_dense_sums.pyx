@@ -29,10 +29,12 @@ from ._sums cimport Question, question_of
 
 # Buffers of one tile, for each output.
 cdef struct Room:
-    double *cells  # copies, where a tile is not read in place
+    double *cells  # a copy of all columns, unless they are read in place
+    double *some  # of some columns
     double *r  # derivatives
     double *margins  # side by side, as losses read those of several outputs
     double *norms  # of blocks
+    dpcd_tile every
     dpcd_tile *tiles
 
 
@@ -104,35 +106,39 @@ cdef class DenseSums(MovingSums):
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i0, Py_ssize_t stop,
                         double *sums) noexcept nogil:
-        # all outputs share a tile of all columns; columns of blocks are copied side by side
-        cdef Py_ssize_t width = self.p if question.block == NULL else self._n_columns
-        cdef Py_ssize_t copied = 0 if question.block == NULL else width
-        cdef Py_ssize_t widest = max(self.n_outputs, width)
-        cdef Py_ssize_t rows, n_rows, ahead, k, n
-        cdef bint halves = False, enough, moves = self._has_step()
+        # all outputs share a tile of all columns; those of a block or a step lie side by side
+        cdef Py_ssize_t some = 0 if question.block == NULL else self._n_columns
+        cdef Py_ssize_t every, rows, n_rows, ahead, k, n
+        cdef bint moves = self._has_step(), moves_all = False, reads_all = question.block == NULL
+        cdef bint copies = self.n_outputs > 1 and self.records.X.bounds.lo != NULL  # once for all
         cdef bint is_column = (question.size == 1 and self._n_columns == 1 and not question.joint
                                and question.limit > 0)
+        cdef bint halves, enough
         cdef Room room
-        for k in range(self.n_outputs if moves else 0):
-            n = self._step_starts[k + 1] - self._step_starts[k]
-            widest = max(widest, n)
-            copied = max(copied, n if n < self.p else 0)
-            halves = halves or n == self.p
-        if self.records.X.bounds.lo != NULL and self.n_outputs > 1:  # clipped once for all
-            copied = widest
-        rows = dpcd_tile_rows(&self.records.X, widest,
+        for k in range(self.n_outputs):
+            n = self._step_starts[k + 1] - self._step_starts[k] if moves else 0
+            moves_all = moves_all or n == self.p
+            reads_all = reads_all or n == self.p or self._widths[k] == self.p
+            some = max(some, n if n < self.p else 0)
+        every = self.p if reads_all else 0
+        rows = dpcd_tile_rows(&self.records.X, max(self.n_outputs, every, some),
                               DPCD_READ_AGAIN if self._reads_again(question) else DPCD_READ_ONCE)
         # margins and sums: each asks for half of the next tile
-        halves = halves and self.records.X.c_order
+        halves = moves_all and self.records.X.c_order
         if self.records.X.c_order and self.p == 1:
             is_column = False  # read in place, by rows
         n_rows = max(1, min(rows, stop - i0))
-        enough = self._make_room(n_rows, n_rows * copied, &room)
+        every = n_rows * every if copies else 0
+        enough = self._make_room(n_rows, every + n_rows * some, &room)
+        room.some = room.cells + every
         while enough and i0 < stop:
             n_rows = min(rows, stop - i0)
             ahead = dpcd_rows_ahead(rows, stop - i0 - n_rows)
+            if reads_all:
+                KERNELS.load(&self.records.X, i0, NULL, n_rows, NULL, self.p,
+                             room.cells if copies else NULL, &room.every)
             if moves:
-                self._move_margins(i0, n_rows, ahead if halves else 0, room.cells)
+                self._move_margins(i0, n_rows, ahead if halves else 0, &room)
             if is_column:
                 sums[0] += self._column_sum(question, i0, n_rows, ahead, &room)
             elif question.size:
@@ -154,7 +160,7 @@ cdef class DenseSums(MovingSums):
             r += question.block[0] // self.n_coordinates * n_rows
         self._derive(i0, n_rows, room)
         KERNELS.load(&self.records.X, i0, NULL, n_rows, self._part(question, 0), 1,
-                     room.cells, room.tiles)
+                     room.some, room.tiles)
         return KERNELS.clipped_column(room.tiles, r, weights, self._scale[0], question.limit,
                                       ahead)
 
@@ -191,21 +197,13 @@ cdef class DenseSums(MovingSums):
                     const Room *room) noexcept nogil:
         """The tiles that the outputs' parts of the question read: one for all, or each its own."""
         cdef Py_ssize_t k
-        cdef const Py_ssize_t *columns
-        cdef double *cells = room.cells
-        if question.block == NULL:
-            KERNELS.load(&self.records.X, i0, NULL, n_rows, NULL, self.p,
-                         NULL if self.n_outputs == 1 else cells, &room.tiles[0])
-            for k in range(1, self.n_outputs):
-                room.tiles[k] = room.tiles[0]
-            return
+        cdef double *cells = room.some
         for k in range(self.n_outputs):
-            columns = self._part(question, k)
-            if self._widths[k] == self.p:
-                columns = NULL  # read in place
-            KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, self._widths[k],
-                         NULL if columns == NULL else cells, &room.tiles[k])
-            cells += n_rows * self._widths[k]
+            room.tiles[k] = room.every
+            if question.block != NULL and self._widths[k] < self.p:
+                KERNELS.load(&self.records.X, i0, NULL, n_rows, self._part(question, k),
+                             self._widths[k], cells, &room.tiles[k])
+                cells += n_rows * self._widths[k]
 
     cdef void _clip_tile(self, const Question *question, Py_ssize_t i0, Py_ssize_t n_rows,
                          const Room *room) noexcept nogil:
@@ -243,29 +241,22 @@ cdef class DenseSums(MovingSums):
             sums[width] += KERNELS.clipped_sum_of_ones(n_rows, r, scale[width], question.limit)
 
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t ahead,
-                            double *cells) noexcept nogil:
+                            const Room *room) noexcept nogil:
         """margins += X @ step for the rows of one tile."""
         cdef dpcd_tile tile
         cdef Py_ssize_t i, k, start, n_columns
-        cdef bint loaded = False
-        cdef const Py_ssize_t *columns
         cdef double *margins
-        cdef double *copy
         for k in range(self.n_outputs):
             margins = &self._margins[0] + k * self.n + i0
             start = self._step_starts[k]
             n_columns = self._step_starts[k + 1] - start
-            if n_columns and not (loaded and n_columns == self.p):
-                if n_columns < self.p:
-                    columns, copy = &self._step_columns[0] + start, cells
-                else:
-                    columns, copy = NULL, NULL if self.n_outputs == 1 else cells
-                KERNELS.load(&self.records.X, i0, NULL, n_rows, columns, n_columns, copy, &tile)
-                loaded = n_columns == self.p  # and not overwritten since
-            if n_columns:
-                KERNELS.rows_dot(&tile, &self._step[0] + start, False,
-                                 ahead if loaded else 0, margins)
-                ahead = 0 if loaded else ahead  # asked for once
+            if n_columns == self.p:
+                KERNELS.rows_dot(&room.every, &self._step[0] + start, False, ahead, margins)
+                ahead = 0  # asked for once
+            elif n_columns:
+                KERNELS.load(&self.records.X, i0, NULL, n_rows, &self._step_columns[0] + start,
+                             n_columns, room.some, &tile)
+                KERNELS.rows_dot(&tile, &self._step[0] + start, False, 0, margins)
             if self._intercept_steps[k] != 0.0:
                 for i in range(n_rows):
                     margins[i] += self._intercept_steps[k]
