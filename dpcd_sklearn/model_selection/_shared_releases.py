@@ -241,5 +241,5 @@ class ScalesFirst:
 
 def _event_of_scales(plan):
     """The event of records that finds scales, of a plan that makes updates too."""
-    parts = [plan.part_of(name) for name in ("scales", "far", "farther", "target", "smoothness")]
+    parts = [plan.part_of(name) for name in ("scales", "far", "target", "smoothness")]
     return joined([part for part in parts if part is not None])

@@ -30,12 +30,11 @@ _WAYS = (0.1, 600.0, 40.0), (0.3, 44.0, 40.0), (0.9, 44.0, 24.0)
 # distances that holds them. So much evidence is beyond: odds of a width that none reaches are
 # exp(-_BEYOND).
 _TAILS = {
-    Fraction(k, 100): room
-    for k, room in ((98, 1.5), (95, 1.5), (90, 2.25), (80, 2.25), (70, 2.25), (50, 3.5))
+    Fraction(k, 1000): 1.5 if k >= 950 else 2.25 if k >= 700 else 3.5
+    for k in (999, 995, 980, 950, 900, 800, 700, 500)
 }
-# Farther ones, and the least signal of each.
+# The least signal of the farthest.
 _FAR_TAILS = {Fraction(999, 1000): 4000.0, Fraction(199, 200): 1500.0}
-_TAILS = dict.fromkeys(_FAR_TAILS, 1.5) | _TAILS
 # The same quantiles with the share beyond each, and the least signal that it is for.
 _SHARES_BEYOND = [(tail, float(1 - tail), _FAR_TAILS.get(tail, 0.0)) for tail in _TAILS]
 _BEYOND = 5.0

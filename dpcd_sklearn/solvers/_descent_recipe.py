@@ -244,7 +244,7 @@ class CoordinatePlan(SolverPlan):
         return CoordinateUnits(
             self.part,
             n_samples=n_samples,
-            smoothness=_repeated(self.geometry.smoothness, n_outputs),
+            smoothness=np.tile(self.geometry.smoothness, n_outputs),
             clip=self.finite_clip,
             n_normalizer=self.request.budget.n,
             n_chosen=self.problem.n_chosen,
@@ -254,15 +254,6 @@ class CoordinatePlan(SolverPlan):
 
     def oracle(self, *released, **stated):
         return RecordOracle(*released, **stated, lazy=self.request.solver.selection == "lazy")
-
-
-def _repeated(smoothness, n_outputs):
-    """M_j of every output, one after the other; of one output it is not copied."""
-    if n_outputs == 1:
-        return smoothness
-    repeated = np.tile(smoothness, n_outputs)
-    repeated.flags.writeable = False
-    return repeated
 
 
 class DrawnPlan(CoordinatePlan):
@@ -315,21 +306,18 @@ class GradientPlan(SolverPlan):
             return gaussian_fit_event(request.budget, count)
         return sampled_fit_event(request.budget, self.rate, count)
 
-    @property
-    def _clips(self):
+    def units(self, n_samples):
         # the norm of M^(-1/2) g over all coordinates
         smoothness = self.geometry.smoothness
         clip = self.finite_clip * (len(smoothness) / float(smoothness.sum())) ** 0.5
-        return {"clip": clip, "anchor_clip": self.anchor_share * clip}
-
-    def units(self, n_samples):
         return MeanUnits(
             self.part,
             n_samples=n_samples,
-            smoothness=self.geometry.smoothness,
+            smoothness=smoothness,
+            clip=clip,
+            anchor_clip=self.anchor_share * clip,
             n_normalizer=self.request.budget.n,
             n_outputs=self.request.n_outputs,
-            **self._clips,
         )
 
     def oracle(self, *released, **stated):

@@ -26,6 +26,11 @@ from ._descent_recipe import (
     noiseless_descent_recipe,
 )
 
+# Half-widths that were found hold tails, so records fill a small part of the bound on the
+# curvature. Where they fill all of it, as copies of one column may, clips bound every step. So many
+# times fewer steps, as many times longer, and the fewest; from so many cells of records on.
+_FEWER, _FEWEST, _MANY_CELLS = 4.0, 40.0, 2**20
+
 # ---- A user's own sampling: any object that draws blocks -----------------------------------------
 
 
@@ -201,15 +206,26 @@ class SkGDPlan(DrawnPlan):
             return descent_of_rows(recipe, request.signal, request.n_classes, is_on_its_way=is_long)
         elif is_long:
             return long_descent(recipe, request.n_classes)
+        elif self._has_long_passes:
+            fewer = max(min(recipe["max_iter"] / _FEWEST, _FEWER), 1.0)
+            recipe["max_iter"] /= fewer
+            recipe["step_size"] *= fewer
+            recipe["momentum"] = 0.8  # remembers an eighth of them
         return recipe
+
+    @property
+    def _has_long_passes(self):
+        """Whether records have many cells, and centres and widths of all columns are found."""
+        request = self.request
+        finds_all = request.finds_target and request.scales.features in ("tails", "quartiles")
+        is_long = request.budget.n * request.n_features >= _MANY_CELLS
+        return is_long and finds_all and self._full and request.loss.name == "squared"
 
     @property
     def _has_rows(self):
         """Whether it is a descent of two classes, or of numbers a long way, over sparse rows."""
-        request = self.request
-        if not (self._full and request.has_sparse_rows):
-            return False
-        return request.n_classes == 2 or self._has_long_way
+        over_rows = self._full and self.request.has_sparse_rows
+        return over_rows and (self.request.n_classes == 2 or self._has_long_way)
 
     @property
     def _has_long_way(self):
@@ -230,9 +246,9 @@ class SkGDPlan(DrawnPlan):
     def settles(self):
         if not (self.request.counts_share and self._full):
             return False
-        if self._has_long_way:  # and so is an intercept by its last steps, whatever the clip
-            return is_settled(self.request, 0.0)
-        return is_settled(self.request, self.recipe["residual_clip"])
+        # an intercept is by the last steps of a long way, whatever the clip
+        clip = 0.0 if self._has_long_way else self.recipe["residual_clip"]
+        return is_settled(self.request, clip)
 
     def run(self, receipt, records, key, generator):
         solution = super().run(receipt, records, key, generator)
