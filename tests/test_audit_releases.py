@@ -164,7 +164,7 @@ FAST = [
 
 @pytest.fixture
 def telling(monkeypatch):
-    """Of gradients the records that show most, which audits of all kinds look for elsewhere."""
+    """Only the records that show most of gradients; other audits look for them among all."""
     names = "all features", "many features", "opposite signs"
     monkeypatch.setattr(_release_audit, "CHANGES", {name: CHANGES[name] for name in names})
 
