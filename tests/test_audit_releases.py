@@ -164,7 +164,7 @@ FAST = [
 
 @pytest.fixture
 def telling(monkeypatch):
-    """Only the records that show most of gradients; other audits look for them among all."""
+    """The records that show most of a gradient, which audits of all kinds look for elsewhere."""
     names = "all features", "many features", "opposite signs"
     monkeypatch.setattr(_release_audit, "CHANGES", {name: CHANGES[name] for name in names})
 

@@ -6,15 +6,21 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array, csr_array
 from tables import table
-from twins import EVERY_LAYOUT
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.plan._records_outside import Cut, are_few
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.privacy.sums import LocalPlace
 
-LAYOUTS = EVERY_LAYOUT | {"float32": lambda X: X.astype(np.float32)}
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": csr_array,
+    "csc": csc_array,
+}
 
 
 def outside(X, y, lo, hi):
