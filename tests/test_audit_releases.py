@@ -324,7 +324,7 @@ SCALES_OF_600 = DPLinearRegressor(**WITH_SCALES).planned_event(600, 2).releases[
     ("parameters", "idle", "only", "n_idle"),
     [
         (NEWTON_IN_BOUNDS, GaussianEvent(3.0, 7), set(), 7),
-        (WITH_SCALES, SelectionEvent(2 * SCALES_OF_600.eta, 7), {SCALES}, 7),
+        (WITH_SCALES, SelectionEvent(2 * SCALES_OF_600.eta, 7), set(), 7),
         # their mechanism was looked at
         (WITH_SCALES, SelectionEvent(SCALES_OF_600.eta, 7), {SCALES}, 0),
     ],

@@ -365,7 +365,7 @@ def one_record(x, r, *, K, p=4, clip=1.0, M=1.0):
     return records, public, (np.zeros((K, p + 1)),)
 
 
-@table("K", [1, 2, 7])
+@table("K", [1, 7])
 @table("clip", [1e-29, 1e-25, 1e-20, 1e-8, 1.0, 1e29])
 @table("M", [1e-60, 1.0, 1e60])
 def test_a_norm_is_clipped_at_every_magnitude_of_derivatives_and_features(M, clip, K):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from scipy.special import softmax
 from tables import table
+from twins import EVERY_LAYOUT
 
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.privacy.accounting import (
@@ -37,13 +37,6 @@ from dpcd_sklearn.privacy.mechanisms._curvature_units import (
 from dpcd_sklearn.privacy.sums import LocalPlace, _integer_rows
 from dpcd_sklearn.privacy.sums._integer_rows import most_of_rows, most_of_transform, short_transform
 
-LAYOUTS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "rows of a wider array": lambda X: np.hstack([X, X])[:, : X.shape[1]],
-    "CSR": sparse.csr_matrix,
-    "CSC": sparse.csc_matrix,
-}
 SQUARED, SOFTMAX = LOSSES["squared"](), LOSSES["multinomial"]()
 K = 4  # classes
 
@@ -242,12 +235,12 @@ def test_every_sum_is_the_sum_of_what_each_record_adds_in_every_layout(condition
 
     parts = [everything(rows) for rows in np.array_split(rng.permutation(530), [1, 9, 200, 513])]
     total = [sum(each) for each in zip(*parts, strict=True)]
-    for make in LAYOUTS.values():
+    for make in EVERY_LAYOUT.values():
         for found, expected in zip(everything(rng.permutation(530), make), total, strict=True):
             assert (found == expected).all()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", EVERY_LAYOUT.values())
 @pytest.mark.parametrize("scaled", [[1e200, -1e200], [1e308, 1e308], [0.0, 1e300]])
 def test_a_record_of_an_infinite_or_undefined_norm_adds_nothing(scaled, layout):
     """As release_preconditioned.md says, whatever its bounds made of its features."""
@@ -256,7 +249,7 @@ def test_a_record_of_an_infinite_or_undefined_norm_adds_nothing(scaled, layout):
     X[4] = scaled
     geometry, found = geometry_of(rng, 2, 30), []
     for rows in (np.arange(9), np.delete(np.arange(9), 4)):
-        sums = sums_of(LAYOUTS[layout](X[rows]), y[rows], fit_intercept=False)
+        sums = sums_of(layout(X[rows]), y[rows], fit_intercept=False)
         sums.measure(*geometry)
         found.append(sums.gradient(np.ones(2), 0.5, 2.0**38))
     assert found[1].any() and (found[0] == found[1]).all()

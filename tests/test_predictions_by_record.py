@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from tables import table
+from twins import LAYOUTS
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -68,18 +69,6 @@ BOUNDS = {"none": None, "with zero": (-1.5, 2.0), "without zero": (0.25, 2.0)}
 METHODS = ["predict", "decision_function", "predict_proba", "predict_log_proba"]
 
 
-def every_other_row(X):
-    return np.repeat(X, 2, axis=0)[::2]
-
-
-def columns_of_more(X):
-    return np.hstack([X, X])[:, : X.shape[1]]
-
-
-def every_other_column(X):
-    return np.repeat(X, 2, axis=1)[:, ::2]
-
-
 def backwards(X):
     return X[::-1].copy()[::-1]
 
@@ -98,14 +87,7 @@ def long_indices(X):
     return X
 
 
-DENSE = [
-    np.ascontiguousarray,
-    np.asfortranarray,
-    every_other_row,
-    columns_of_more,
-    every_other_column,
-    backwards,
-]
+DENSE = [*LAYOUTS, backwards]
 SPARSE = [sparse.csr_array, sparse.csc_matrix, unsorted, long_indices]
 
 

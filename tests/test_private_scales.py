@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from tables import table
+from twins import EVERY_LAYOUT
 
 from dpcd_sklearn import (
     DPLassoCD,
@@ -351,14 +351,6 @@ def test_without_a_mean_row_one_scale_tells_of_nothing():
     assert not model.coef_.any()
 
 
-LAYOUTS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "csr": sparse.csr_array,
-    "csc": sparse.csc_array,
-}
-
-
 def units_of(p, n, z=2.0, neighboring="replace_one", n_normalizer=None, with_means=True):
     event = FitEvent((GaussianEvent(z, 1),), neighboring)
     return SmoothnessUnits(
@@ -394,7 +386,7 @@ def test_sums_are_those_of_numpy_and_equal_in_every_layout(dtype, with_means):
     sums += [np.rint(units.units * numbers / 2).sum(axis=0)] if with_means else []
     noise = NoiseSource(key).gaussians(4 * len(sums), units.bits).reshape(len(sums), 4)
     expected = (np.array(sums) + noise + 0.5) / units.units / 700
-    for make in LAYOUTS.values():
+    for make in EVERY_LAYOUT.values():
         oracle = oracle_of(make(X), key, with_means=with_means)
         squares, means = oracle.release(lo, hi, center, half_width)
         assert_array_equal(squares, expected[0])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse, special, stats
 from tables import table
+from twins import EVERY_LAYOUT
 
 from dpcd_sklearn.plan import _scale_choices
 from dpcd_sklearn.privacy.accounting import FitEvent, NonPrivateEvent, SelectionEvent
@@ -67,13 +68,8 @@ def records(dtype):
     return X.astype(dtype)
 
 
-LAYOUTS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "rows of a larger one": lambda X: np.repeat(X, 2, axis=0)[::2],
-    "columns of a larger one": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-    "CSR": sparse.csr_array,
-    "CSC": sparse.csc_matrix,
+LAYOUTS = EVERY_LAYOUT | {
+    "CSC matrix": sparse.csc_matrix,
     "CSR of long indices": lambda X: sparse.csr_array(
         (
             (S := sparse.csr_array(X)).data,

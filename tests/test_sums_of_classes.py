@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tables import table
 from test_privacy_properties import MAGNITUDES, extreme, positive, properties
-from twins import LAYOUTS as DENSE
+from twins import EVERY_LAYOUT as LAYOUTS
 from twins import Records as Twins
 from unreleased import answers, move
 
@@ -24,7 +24,6 @@ from dpcd_sklearn.privacy.sums._records import Records
 
 LIMIT, CLIP = 2.0**22, 0.3
 C = "ascontiguousarray"
-LAYOUTS = {layout.__name__: layout for layout in (*DENSE, sparse.csr_array, sparse.csc_array)}
 
 
 class Case(Twins):

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 
 from dpcd_sklearn.losses import MultinomialLoss, SquaredLoss
 from dpcd_sklearn.privacy.ledger import charge
@@ -30,6 +30,7 @@ def shifted(X):
 
 
 LAYOUTS = [np.ascontiguousarray, np.asfortranarray, rows_apart, columns_apart, shifted]
+EVERY_LAYOUT = {one.__name__: one for one in (*LAYOUTS, sparse.csr_array, sparse.csc_array)}
 
 
 def bits_of(z, neighbors, n):
