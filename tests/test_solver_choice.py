@@ -107,12 +107,12 @@ def test_newton_steps_begin_at_a_signal_that_follows_what_is_stated(preset, stat
     assert all((plan.word == "newton") == (plan.request.signal >= least) for plan in plans)
 
 
-def test_descents_within_found_scales_have_fewer_and_longer_steps_where_cells_are_many():
-    for n, epsilon, expected in ((2_000, 6.0, (30, 0.9)), (20_000, 0.6, (120, 0.8))):
-        plan = DPRidgeSkGD(epsilon=epsilon)._plan(n, 100, 1)
-        assert plan.word == "skgd" and plan.request.scales.features == "quartiles"
-        found = plan.problem.step_size, plan.problem.momentum
-        assert found == pytest.approx(expected, rel=1e-9)
+@table("n, p, step", [(2_000, 100, 30), (20_000, 100, 120), (20_000, 500, 30)])
+def test_descents_within_found_scales_have_few_long_steps_where_cells_are_many(n, p, step):
+    plan = DPRidgeSkGD(epsilon=12_000 / n)._plan(n, p, 1)
+    assert plan.word == "skgd" and plan.request.scales.features == "quartiles"
+    found = plan.problem.step_size, plan.problem.momentum
+    assert found == pytest.approx((step, 0.8 if step > 30 else 0.9), rel=1e-9)
 
 
 def test_clips_are_narrowest_at_a_middling_signal_within_stated_target_bounds():

@@ -288,9 +288,7 @@ class GradientPlan(SolverPlan):
     @property
     def rate(self):
         """Share of the records in one mini-batch; without noise every batch is all of them."""
-        if not self.request.private:
-            return 1.0
-        return float(self.request.solver.sampling_rate)
+        return float(self.request.solver.sampling_rate) if self.request.private else 1.0
 
     def updates(self, n_passes):
         return n_passes / self.rate
