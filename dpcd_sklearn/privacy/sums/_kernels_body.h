@@ -1,6 +1,6 @@
 /* The kernels over cells, whose type is a constant where they are inlined; DPCD_NAME and DPCD_WIDTH
- * say which compilation this is, and how many doubles a vector has: one is a plain double. Loops that
- * hold no vector are plain C: compilers make as fast ones of them.
+ * say which compilation this is, and how many doubles a vector has: one is a plain double. Loops
+ * without vectors are plain C, which compilers vectorise.
  */
 #define DPCD_VECTOR DPCD_NAME(dpcd_vector)
 #define DPCD_INTEGERS DPCD_NAME(dpcd_integers)
