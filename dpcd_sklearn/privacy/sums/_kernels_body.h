@@ -1,5 +1,6 @@
 /* The kernels over cells, whose type is a constant where they are inlined; DPCD_NAME and DPCD_WIDTH
- * say which compilation this is, and how many doubles a vector has: one is a plain double.
+ * say which compilation this is, and how many doubles a vector has: one is a plain double. Loops
+ * without vectors are plain C, which compilers vectorise.
  */
 #define DPCD_VECTOR DPCD_NAME(dpcd_vector)
 #define DPCD_INTEGERS DPCD_NAME(dpcd_integers)
@@ -130,15 +131,7 @@ DPCD_INLINE void DPCD_NAME(dpcd_add_columns)(ptrdiff_t n, const void *x, ptrdiff
 {
     ptrdiff_t i;
     int q;
-    for (i = 0; i + DPCD_WIDTH <= n; i += DPCD_WIDTH) {
-        DPCD_VECTOR sum = DPCD_READ(s, i, 0);
-        for (q = 0; q < count; q++) {
-            DPCD_VECTOR a = DPCD_OF_COLUMN(x, q * apart + i, q * DPCD_LANES);
-            sum += DPCD_TERM(DPCD_FILL(v[q * DPCD_LANES]), a);
-        }
-        memcpy(s + i, &sum, sizeof sum);
-    }
-    for (; i < n; i++)
+    for (i = 0; i < n; i++)
         for (q = 0; q < count; q++) {
             double cell = dpcd_public(dpcd_cell(x, q * apart + i, is_float), b, q * DPCD_LANES,
                                       bounded);
@@ -178,20 +171,6 @@ DPCD_INLINE void DPCD_NAME(dpcd_rows_dot_f)(const dpcd_tile *t, const double *re
     }
 }
 
-/* As dpcd_put, as many numbers as a vector has. */
-DPCD_INLINE void DPCD_NAME(dpcd_put)(DPCD_VECTOR v, ptrdiff_t k, double *out, int16_t *whole)
-{
-#if DPCD_WIDTH == 4
-    const __m128i a = _mm256_cvtpd_epi32(v);
-    if (whole)
-        _mm_storel_epi64((__m128i *)(whole + k), _mm_packs_epi32(a, a));
-    else
-        memcpy(out + k, &v, sizeof v);
-#else
-    dpcd_put(v, k, out, whole);
-#endif
-}
-
 /* As rows_dot asks for the next tile's first four rows of eight, so this one for the last four. */
 DPCD_INLINE void DPCD_NAME(dpcd_scale_rows)(const dpcd_tile *t, const double *restrict scale,
                                             const double *restrict factors, double magic,
@@ -207,16 +186,13 @@ DPCD_INLINE void DPCD_NAME(dpcd_scale_rows)(const dpcd_tile *t, const double *re
         if (next && t->c_order && (i & 4))
             for (k = 0; k < p; k += 64 / dpcd_size(is_float))
                 DPCD_PREFETCH(next + i * t->source_stride + k * t->source_cell);
-        k = 0;
-        if (f == 0.0) /* a row of infinite norm may have infinite entries */
-            for (; k < p; k++) dpcd_put(0.0, i * apart + k, out, whole);
-        for (; t->c_order && k + DPCD_WIDTH <= p; k += DPCD_WIDTH) {
-            DPCD_VECTOR v = DPCD_OF_ROW(x, k) * DPCD_READ(scale, k, 0) * f;
-            DPCD_NAME(dpcd_put)((v + magic) - magic, i * apart + k, out, whole);
-        }
-        for (; k < p; k++) {
+        for (k = 0; k < p; k++) {
             double v = dpcd_public(dpcd_cell(x, k * step, is_float), b, k, bounded) * scale[k] * f;
-            dpcd_put((v + magic) - magic, i * apart + k, out, whole);
+            v = f == 0.0 ? 0.0 : (v + magic) - magic; /* a row of infinite norm may be infinite */
+            if (whole)
+                whole[i * apart + k] = (int16_t)(int32_t)v;
+            else
+                out[i * apart + k] = v;
         }
     }
 }

@@ -108,15 +108,6 @@ DPCD_INLINE void dpcd_pack(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *
         }
 }
 
-/* out[k] = v, or in 16 bits; one of the places is NULL, which is known where it is inlined. */
-DPCD_INLINE void dpcd_put(double v, ptrdiff_t k, double *restrict out, int16_t *restrict whole)
-{
-    if (whole)
-        whole[k] = (int16_t)(int32_t)v;
-    else
-        out[k] = v;
-}
-
 DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
                                 double *restrict sums, int is_float, int bounded)
 {
