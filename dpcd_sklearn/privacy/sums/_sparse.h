@@ -132,7 +132,7 @@ static inline void dpcd_spread_rows(const dpcd_sparse *m, ptrdiff_t i0, ptrdiff_
 
 /* ---- (d) rows of whole numbers ------------------------------------------------------------- */
 
-/* whole[at] = rint(X[i, j] scale[j] factors[i]), entry `at` of the first n rows; see scaled_rows. */
+/* whole[at] = rint(X[i, j] scale[j] factors[i]), entry `at` of the first n rows: see scaled_rows */
 static inline void dpcd_whole_entries(const dpcd_sparse *m, ptrdiff_t n,
                                       const double *restrict scale,
                                       const double *restrict factors, int16_t *restrict whole)
