@@ -36,11 +36,11 @@ class Arrays(NamedTuple):
         """Where numbers of classes lie, to be counted."""
         return LocalPlace(self.X, self.target)
 
-    def slopes(self, loss, known, moved, lengths, clip, bounds, n_threads):
+    def slopes(self, loss, known, moved, lengths, largest, bounds, n_threads):
         """Derivatives of a record's loss of the margins `known + f * D` in f, in place of features.
 
         D are margins of the coefficients and intercepts `moved`, cut where they overflow; each of
-        `lengths` has a column, which a weight that depends on D alone bounds by `clip`. With
+        `lengths` has a column. They are weighted as if D were no larger than `largest`. With
         targets of -1 the numbers are slopes of a squared loss at zero.
         """
         coef, offset = moved[:, :-1], moved[:, -1]
@@ -52,8 +52,8 @@ class Arrays(NamedTuple):
         columns = np.empty((len(margins), len(lengths)), dtype=np.float32, order="F")
         for rows in gen_batches(len(margins), 2**13):  # in cache
             moves, target = margins[rows].T, self.target[rows]
-            largest = np.ptp(moves, axis=0) if len(moves) > 1 else np.abs(moves[0])
-            weight = clip / np.maximum(largest, clip)
+            size = np.ptp(moves, axis=0) if len(moves) > 1 else np.abs(moves[0])
+            weight = largest / np.maximum(size, largest)
             for column, length in zip(columns.T, lengths, strict=True):
                 slopes = loss.gradient((known[:, np.newaxis] + length * moves).T, target).T
                 column[rows] = weight * sum(slopes * moves)  # output by output

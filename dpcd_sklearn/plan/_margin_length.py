@@ -2,10 +2,10 @@
 
 Noise and narrow clips leave margins too long, whatever the public numbers say. With D = margin - b,
 b the margins of the classes' shares alone, the loss of the margins b + f D is convex in f. Its
-derivatives at a few public f are released; a monotone fit of them and of the penalty's is zero at
-the length that the records bear out. A record's derivatives are bounded by a weight that depends on
-its D and not on its class, as in Mallows' estimators: a clip would cut most those of records that
-speak against long margins, which were 1.1 to 1.3 times too long with it. No margin gets longer.
+derivatives at a few public f are released, clipped record by record; a monotone fit of them and of
+the penalty's is zero at the length that the records bear out. No margin gets longer. A clip cuts
+most the derivatives of records that speak against long margins. Where the signal is clear a weight
+that depends on a record's D and not on its class, as in Mallows' estimators, bounds them before.
 
 Each record has one number an f, which is a function of the record and of what was released before.
 So these are partial derivatives of a model with as many features: ``proofs/release_length.md``.
@@ -27,7 +27,6 @@ from ._shrinkage import is_shrunk, lacks_scale, moved_by, signal_of_rows, size_o
 
 # f, in lengths of the margins that public numbers keep.
 _LENGTHS = (0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0)
-_CLIP = 1.5  # of a derivative; 1 and 2 were as good
 
 
 def length_share(request):
@@ -53,12 +52,16 @@ class Length(Release):
     count = len(_LENGTHS)
 
     def units(self, plan, n_samples):
-        clip = _CLIP * math.sqrt(self.count)  # of each coordinate
+        clip = _clip(plan.request) * math.sqrt(self.count)  # of each coordinate
         smoothness = np.ones(self.count)
         return CoordinateUnits(**self.paid(plan, n_samples), smoothness=smoothness, clip=clip)
 
 
 LENGTH = Length()
+
+
+def _clip(request):
+    return 1.0 if request.evidence < 300 else 1.5
 
 
 def with_length(plan, receipt, records, key, solution, known):
@@ -86,7 +89,8 @@ def with_length(plan, receipt, records, key, solution, known):
     # median accuracy is .63, that of the larger class, and .83 with a clip of their size.
     size = size_of_margins(plan, moved)
     unit = max(min(size / 2, 1.0), 1e-6)
-    public = known[1], moved / unit, unit * np.array(_LENGTHS), _CLIP
+    largest = _clip(request) * min(max(300 / signal_of_rows(request), 1.0), 2.0)  # D of weight 1
+    public = known[1], moved / unit, unit * np.array(_LENGTHS), largest
     bounds, n_threads = plan.geometry.bounds, request.n_threads
     place = records.slopes(request.loss, *public, bounds, n_threads).place(None, n_threads)
     stated = {"loss": SquaredLoss(), "fit_intercept": False, "key": LENGTH.key(key)}
@@ -94,7 +98,7 @@ def with_length(plan, receipt, records, key, solution, known):
     slopes = partials(oracle, np.zeros((LENGTH.count, LENGTH.count)), np.arange(LENGTH.count))
     # the penalty's are multiplied by what weights leave of the loss, if D are normal, of columns
     # whose spread is .4 of the size that bounds allow
-    kept = math.erf(_CLIP * unit / max(0.4 * math.sqrt(2) * size, 1e-6))
+    kept = math.erf(largest * unit / max(0.4 * math.sqrt(2) * size, 1e-6))
     of_penalty = kept * slopes_in_length(request, solution.coef, _LENGTHS)
     return moved_by(root(slopes + of_penalty / unit), solution, base)
 

@@ -6,9 +6,6 @@ import numpy as np
 
 from ..penalties import PENALTIES, ElasticNet
 
-# Spread of a target in half widths of its bounds, between .1 of loose and .33 of true ones.
-_SPREAD = 0.2
-
 
 def stated_penalty(request, share=1.0):
     """The Penalty of coefficients of the scaled target, or a share of it."""
@@ -23,10 +20,9 @@ def penalty_share(plan):
     """How much of a penalty counts, since clips leave less of the derivatives beside it.
 
     A guess by public numbers, for a penalty so strong that little is explained, where it matters
-    most. Residuals of numbers are normal then, of `_SPREAD` in half widths of the target's bounds,
-    and of a clip κ erf(κ / (√2 spread)) is left. Those of classes are about one half: 2 κ are left,
-    and margins keep about half of their length later, if it is released. Log links were measured to
-    need nothing.
+    most. Residuals of numbers are normal then, of a spread of .2 in half widths of the target's
+    bounds, and of a clip κ erf(κ / (√2 spread)) is left. Those of classes are about one half: 2 κ
+    are left, and margins keep half of their length, if it is released. Log links need nothing.
     """
     request = plan.request
     if not request.private or request.clip != "auto" or request.has_log_link:
@@ -34,7 +30,7 @@ def penalty_share(plan):
     clip = plan.recipe["residual_clip"]
     if request.n_classes:
         return min(clip if request.length_share else 2 * clip, 1.0)
-    unit, steepest = math.sqrt(2) * _SPREAD, request.loss.steepest
+    unit, steepest = math.sqrt(2) * 0.2, request.loss.steepest
     return math.erf(min(plan.rows_within * clip, steepest) / unit) / math.erf(steepest / unit)
 
 

@@ -240,11 +240,11 @@ class CoordinatePlan(SolverPlan):
         return self.request.solver.n_inner or math.ceil(self.n_updates / 10)
 
     def units(self, n_samples):
-        n_outputs = self.request.n_outputs
+        smoothness, n_outputs = self.geometry.smoothness, self.request.n_outputs
         return CoordinateUnits(
             self.part,
             n_samples=n_samples,
-            smoothness=np.tile(self.geometry.smoothness, n_outputs),
+            smoothness=np.tile(smoothness, n_outputs) if n_outputs > 1 else smoothness,  # no copy
             clip=self.finite_clip,
             n_normalizer=self.request.budget.n,
             n_chosen=self.problem.n_chosen,

@@ -218,10 +218,9 @@ class SkGDPlan(DrawnPlan):
         """Whether records have many cells, and centres and widths of all columns are found."""
         request = self.request
         finds_all = request.finds_target and request.scales.features in ("tails", "quartiles")
-        if not (finds_all and self._full and request.loss.name == "squared"):
-            return False
-        is_long = request.budget.n * request.n_features >= _MANY_CELLS
-        return is_long and 2 * request.signal >= request.n_features
+        is_known = finds_all and request.loss.name == "squared"
+        is_long = self._full and request.budget.n * request.n_features >= _MANY_CELLS
+        return is_known and is_long and 2 * request.signal >= request.n_features
 
     @property
     def _has_rows(self):
