@@ -34,7 +34,6 @@ from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _filter, _le
 
 ONE = "replace_one"
 INFINITE = FitEvent((NonPrivateEvent(),))
-LITTLE = FitEvent((GaussianEvent(1e5),))
 
 
 def gaussian(mu_squared, count=1):
@@ -153,7 +152,7 @@ def test_the_same_of_ten_thousand_releases():
 def test_a_later_event_is_never_admitted_by_its_own_curve():
     for whole in WHOLE.values():
         accountant = PrivacyAccountant(1.0, 1e-6)
-        accountant.charge(LITTLE)
+        accountant.charge(FitEvent((GaussianEvent(1e5),)))
         with pytest.raises(BudgetExceededError):
             accountant.charge(whole(1.0))
         assert 0.99 < accountant.remaining() < 1.0

@@ -14,7 +14,6 @@ from dpcd_sklearn.testing import ReproducibleNoise
 # but noise changes with n.
 N_RECORDS, N_FEATURES = 2**8, 5
 SIZES = 2 ** np.array([10, 12, 14])
-N_SEEDS = 8
 ALPHA = 0.02
 
 
@@ -52,7 +51,7 @@ def excesses(least, l1, l2, parameters_of):
             make_model(**parameters_of(n), random_state=ReproducibleNoise(seed))
             .fit(*records(n))
             .coef_
-            for seed in range(N_SEEDS)
+            for seed in range(8)
         ]
         found.append(np.mean([objective(coef, l1, l2) for coef in fits]) - least)
     return np.array(found)

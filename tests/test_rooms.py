@@ -38,7 +38,6 @@ FLOORS = (
 FLOOR = {room: -depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 # Below, but strangers all the same: who counts budgets sees no records, and draws nothing.
 STRANGERS = {"privacy/ledger": {"privacy/sums", "privacy/noise"}}
-FOR_ALL = {"exceptions"}
 COMPAT = "utils/_compat.py"
 MAX_LINES = 500
 SEEN_BY_LOOPS = ("dpcd_sklearn.privacy.mechanisms._oracle.SolverOracle",)
@@ -135,7 +134,7 @@ def edges_to_rooms(name, source):
     for imported in imports_of(name, source):
         package, *parts = imported.split(".")
         room = room_of(parts) if parts else "the package"
-        if package == "dpcd_sklearn" and room != here and room not in FOR_ALL:
+        if package == "dpcd_sklearn" and room != here and room != "exceptions":
             yield room, imported
 
 

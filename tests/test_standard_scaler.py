@@ -15,7 +15,6 @@ from dpcd_sklearn.testing import ReproducibleNoise
 
 N, P = 3000, 4
 CENTERS, WIDTHS = np.array([0.0, 30.0, -1e6, 1e-5]), np.array([1.0, 10.0, 2e5, 1e-5])
-FOUND = ("center_", "scale_", "feature_bounds_")
 
 
 @pytest.fixture(name="X")
@@ -73,7 +72,7 @@ def test_equal_records_in_other_layouts_give_equal_scales_and_images(S, with_cen
     for layout in layouts:
         data = layout(dense)
         found = clone(scaler).fit(data)
-        for name in FOUND:
+        for name in ("center_", "scale_", "feature_bounds_"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         Z = found.transform(data)
         if sparse.issparse(Z):
