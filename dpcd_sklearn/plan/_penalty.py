@@ -19,10 +19,10 @@ def stated_penalty(request, share=1.0):
 def penalty_share(plan):
     """How much of a penalty counts, since clips leave less of the derivatives beside it.
 
-    A guess by public numbers, for a penalty so strong that little is explained, where it matters
-    most. Residuals of numbers are normal then, of a spread of .2 in half widths of the target's
-    bounds, and of a clip κ erf(κ / (√2 spread)) is left. Those of classes are about one half: 2 κ
-    are left, and margins keep half of their length, if it is released. Log links need nothing.
+    A guess by public numbers, for strong penalties, where it matters most. Residuals of numbers are
+    normal, of a spread of .2 in half widths of the target's bounds, and of a clip κ they leave
+    erf(κ / (√2 spread)). Those of classes are about one half: 2 κ are left, or κ where margins are
+    shortened later. Beside a log link a penalty counts whole: descents shrink too much.
     """
     request = plan.request
     if not request.private or request.clip != "auto" or request.has_log_link:
