@@ -1,6 +1,9 @@
-"""Estimators from flat tables of parameters: what a solver alone has goes into its object."""
+"""Estimators from flat tables of parameters, where a solver's go into its object; and many fits."""
+
+from sklearn.base import clone
 
 from dpcd_sklearn import solvers
+from dpcd_sklearn.testing import ReproducibleNoise
 
 SOLVERS = {solver.word: solver for solver in (getattr(solvers, name) for name in solvers.__all__)}
 OWN = {name for solver in SOLVERS.values() for name in solver().get_params()}
@@ -12,3 +15,9 @@ def flat(cls, *args, **parameters):
     if own:
         parameters["solver"] = SOLVERS[parameters["solver"]](**own)
     return cls(*args, **parameters)
+
+
+def fits(model, X, y, count):
+    """So many fits of a model, each with other noise, the same in every run."""
+    noises = map(ReproducibleNoise, range(count))
+    return [clone(model).set_params(random_state=noise).fit(X, y) for noise in noises]

@@ -162,8 +162,7 @@ def test_an_unknown_label_counts_as_the_first_or_raises_before_the_charge(estima
     y = classes[Y]
     first, outside = y.copy(), y.copy()
     first[50], outside[50] = classes[0], unknown
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
         model = estimator(classes=classes, max_iter=3, random_state=ReproducibleNoise(0))
         assert_array_equal(model.fit(X, outside).coef_, clone(model).fit(X, first).coef_)
     if estimator is DPLogisticGCD:  # which has no other way
@@ -228,8 +227,7 @@ def test_ten_classes_are_fitted_by_the_defaults(epsilon, least):
     shuffled = np.random.default_rng(0).permutation(len(digits))
     images, digits = images[shuffled] / 16 - 0.5, digits[shuffled]
     model = DPLinearClassifier(classes=range(10), epsilon=epsilon, feature_bounds=(-1, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
         model.set_params(random_state=ReproducibleNoise(0)).fit(images[:1437], digits[:1437])
     assert model.score(images[1437:], digits[1437:]) > least
 

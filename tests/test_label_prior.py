@@ -158,8 +158,7 @@ def test_counts_ignore_weights_and_count_unknown_labels_as_the_first():
     words[:100] = "unheard of"
     options = {"classes": ["a", "b", "c"], "coef_path": True, "max_iter": 1}
     options["random_state"] = ReproducibleNoise(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    with warnings.catch_warnings(action="ignore", category=ReproducibleNoiseWarning):
         one = DPLinearClassifier(**options).fit(X, words).intercept_path_[0]
         words[:100] = "a"
         other = DPLinearClassifier(**options).fit(X, words, np.linspace(0.1, 2, N))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from flat import fits
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from scipy.special import expit
@@ -166,7 +167,7 @@ def test_half_the_noise_is_noticed(mutant, monkeypatch):
 )
 def test_softmax_margins_are_as_long_as_without_noise(solver, epsilon, alpha):
     """Without the weights, and with a penalty that counts whole, 1.15, .29, 1.33 and .35 times."""
-    rng, lengths = np.random.default_rng(3), []
+    rng = np.random.default_rng(3)
     features = rng.standard_normal((4_000, 12))
     margins = features[:, :6] @ rng.standard_normal((6, 4))
     labels = (margins + rng.gumbel(size=(4_000, 4))).argmax(axis=1)
@@ -174,22 +175,28 @@ def test_softmax_margins_are_as_long_as_without_noise(solver, epsilon, alpha):
     model = DPLinearClassifier(classes=range(4), epsilon=epsilon, solver=solver, **stated)
     noiseless = clone(model).set_params(epsilon=math.inf, solver="auto")
     truth = noiseless.fit(features, labels).coef_
-    for seed in range(8):
-        fitted = clone(model).set_params(random_state=ReproducibleNoise(seed))
-        lengths.append(np.vdot(fitted.fit(features, labels).coef_, truth) / np.vdot(truth, truth))
-    assert 0.85 < np.median(lengths) < 1.12
+    lengths = [np.vdot(one.coef_, truth) for one in fits(model, features, labels, 8)]
+    assert 0.85 < np.median(lengths) / np.vdot(truth, truth) < 1.12
 
 
 def test_no_fit_is_ruined_by_margins_that_are_too_long():
     """Labels of noise alone: the model of the shares is what there is to be found."""
-    rng, losses = np.random.default_rng(1), []
-    features, labels = rng.standard_normal((1_500, 8)), (rng.random(1_500) < 0.2).astype(int)
-    for seed in range(12):
-        noise = ReproducibleNoise(seed)
-        model = DPLinearClassifier(classes=[0, 1], epsilon=0.5, random_state=noise)
-        losses.append(log_loss(labels, model.fit(features, labels).predict_proba(features)))
-    shares = log_loss(labels, np.tile([0.8, 0.2], (1_500, 1)))
+    rng = np.random.default_rng(1)
+    records = rng.standard_normal((1_500, 8)), (rng.random(1_500) < 0.2).astype(int)
+    found = fits(DPLinearClassifier(classes=[0, 1], epsilon=0.5), *records, 12)
+    losses = [log_loss(records[1], model.predict_proba(records[0])) for model in found]
+    shares = log_loss(records[1], np.tile([0.8, 0.2], (1_500, 1)))
     assert np.median(losses) < 1.05 * shares and max(losses) < 1.3 * shares
+
+
+def test_coefficients_no_longer_than_noise_keep_their_labels():
+    """Noise shortened one fit in fifteen so far that shrinkage left the larger class alone."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((1_000, 4))
+    labels = (features @ [0.4, -1.1, 0.7, 0.5] + rng.logistic(size=1_000) > 0.7).astype(int)
+    model = DPLinearClassifier(classes=[0, 1], epsilon=0.5, delta=1e-6, feature_bounds=(-4, 4))
+    scores = [one.score(features, labels) for one in fits(model, features, labels, 30)]
+    assert min(scores) > 0.05 + np.mean(labels == 0)
 
 
 def test_without_a_scale_the_shares_of_classes_are_what_is_kept():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flat import fits
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
@@ -190,9 +191,8 @@ def test_slopes_of_rare_values_do_not_take_the_intercept():
     X = (rng.random((20_000, 5)) < 0.99).astype(float)
     y = X @ slopes + 0.5 * rng.normal(size=len(X))
     stated = {"feature_bounds": (0, 1), "target_bounds": (-4.75, 4.75), "epsilon": 10.0}
-    for seed in range(4):
-        model = DPLinearRegressor(**stated, random_state=ReproducibleNoise(seed))
-        np.testing.assert_allclose(model.fit(X, y).coef_, slopes, atol=0.2)
+    for model in fits(DPLinearRegressor(**stated), X, y, 4):
+        np.testing.assert_allclose(model.coef_, slopes, atol=0.2)
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from flat import fits
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from sklearn.base import clone
@@ -232,9 +233,7 @@ def test_few_records_end_at_the_mean_and_never_far_below_it(center, least):
 def test_where_only_a_mean_can_be_told_it_is_never_far_off():
     rng = np.random.default_rng(0)
     X, y = rng.normal(50, 9, (200, 5)), rng.exponential(1000.0, 200)
-    model = DPLinearRegressor(epsilon=1.0)
-    found = np.array([model.set_params(random_state=ReproducibleNoise(seed)).fit(X, y).predict(X)
-                      for seed in range(40)])  # fmt: skip
+    found = np.array([m.predict(X) for m in fits(DPLinearRegressor(epsilon=1.0), X, y, 40)])
     assert (np.ptp(found, axis=1) == 0).all()  # features are let go
     assert (np.abs(found - y.mean()) < 0.7 * y.std()).all()
 
@@ -257,8 +256,7 @@ def test_rates_of_few_records_start_at_their_released_mean(mean, n, least):
 
 
 def messages(model, X, y):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, y)
     return [one for one in caught if issubclass(one.category, FewRecordsWarning)]
 
@@ -283,8 +281,7 @@ def test_too_few_records_are_told_once_from_public_numbers_alone():
 def test_a_warning_that_is_an_error_charges_nothing(uncharged):
     X, y = records(300)
     model = DPLinearClassifier(epsilon=0.1, classes=[0, 1], accountant=uncharged)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FewRecordsWarning)
+    with warnings.catch_warnings(action="error", category=FewRecordsWarning):
         with pytest.raises(FewRecordsWarning):
             model.fit(X, y)
 
@@ -335,11 +332,8 @@ def test_a_strong_penalty_counts_as_much_as_without_noise(
     wanted = np.ravel(clone(model).set_params(epsilon=np.inf).fit(X, y).coef_)
 
     def length():
-        found = [
-            clone(model).set_params(random_state=ReproducibleNoise(seed)).fit(X, y).coef_
-            for seed in range(5)
-        ]
-        return np.median([np.ravel(coef) @ wanted for coef in found]) / (wanted @ wanted)
+        found = [np.ravel(one.coef_) @ wanted for one in fits(model, X, y, 5)]
+        return np.median(found) / (wanted @ wanted)
 
     assert 0.75 < length() < 1.25
     monkeypatch.setattr(_solver_plan, "penalty_share", lambda plan: 1.0)

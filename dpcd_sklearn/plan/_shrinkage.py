@@ -69,8 +69,9 @@ def shrinkage(request, length=math.inf):
     told = 1 - (noise / max(length, 1e-9)) ** 2
     if request.length_share and not _has_bounded_rows(request):
         # Where dense columns have a signal the loss itself draws back what noise carries away:
-        # (a) is left to these derivatives, more and more from a signal of 50 to 150.
-        told = max(told, min(signal / 100 - 0.5, 1.0))
+        # (a) is left to these derivatives, more and more from a signal of 80 to 150. Below it .3 is
+        # kept for them to choose from: the order of margins may be right where (a) keeps nothing.
+        told = max(told, min(max(signal / 100 - 0.5, 0.3), 1.0))
     return max(max(told, 0.0) * min(signal / least, 1.0), _LEAST)
 
 
