@@ -52,10 +52,6 @@ cdef class DenseSums(MovingSums):
     cdef bint _sum(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t b, c
         cdef bint clips = question.limit > 0
-        if question.joint and clips and not self._has_norms():
-            return False
-        if not self._has_room(self._size, True, clips):
-            return False
         self._split(question)
         for b in range(question.size):
             c = b if question.block == NULL else question.block[b]
@@ -68,8 +64,6 @@ cdef class DenseSums(MovingSums):
             return False
         if clips and question.joint and question.block == NULL:
             self._norms_known = True
-        if clips:
-            self._round(question.size)
         return True
 
     cdef bint _settle(self) noexcept nogil:

@@ -12,7 +12,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from libc.stdint cimport int64_t
 
 from ...utils._interrupts cimport hold
 from ._sums cimport Question, Sums, question_of
@@ -46,7 +45,6 @@ cdef class RemoteSums(Sums):
 
     cdef object _dialogue
     cdef Py_ssize_t _n_coordinates, _n_outputs
-    cdef int64_t[::1] _integers
     cdef double[::1] _totals
     cdef object _kept  # the last question to all coordinates one by one, and its answer
 
@@ -67,29 +65,17 @@ cdef class RemoteSums(Sums):
                 return hold(error)
         return True
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+    cdef const double *answer(self, const Question *question) noexcept nogil:
         with gil:
             try:
-                if question.limit > 0:
-                    self._integers = self._ask(question, np.int64)
-                    return &self._integers[0]
+                self._totals = self._ask(question)
+                return &self._totals[0]
             except BaseException as error:
                 self._dialogue.fail()
                 hold(error)
         return NULL
 
-    cdef const double *plain(self, const Question *question) noexcept nogil:
-        with gil:
-            try:
-                if question.limit == 0:
-                    self._totals = self._ask(question, np.float64)
-                    return &self._totals[0]
-            except BaseException as error:
-                self._dialogue.fail()
-                hold(error)
-        return NULL
-
-    cdef _ask(self, const Question *question, dtype):
+    cdef _ask(self, const Question *question):
         cdef Py_ssize_t size = self._n_outputs * self._n_coordinates, m = question.n_directions
         asked = Asked(
             question.size, bool(question.joint), question.clip, question.limit,
@@ -104,12 +90,13 @@ cdef class RemoteSums(Sums):
             return self._kept[1][at : at + 1].copy()
         sums = self._dialogue.ask("sums", asked)
         expected = _size(asked, self._n_outputs, self._n_coordinates)
+        dtype = np.int64 if asked.limit > 0 else np.float64
         if sums.shape != (expected,) or sums.dtype != dtype:
             raise TypeError(f"expected {expected} sums of {np.dtype(dtype)}, got {sums.shape[0]} "
                             f"of {sums.dtype}")
-        sums = np.ascontiguousarray(sums)
+        sums = np.ascontiguousarray(sums, dtype=np.float64)
         if asked.block is None and asked.coef is None and not asked.joint:
-            self._kept = asked, sums.copy()
+            self._kept = asked, sums
         return sums
 
     cdef bint _knows(self, asked):
@@ -168,8 +155,7 @@ def answer(Sums sums, asked, n_coordinates, n_outputs=1):
     cdef Question question = question_of(NULL, asked.size, asked.joint, asked.clip, asked.limit)
     cdef const Py_ssize_t[::1] block, rows
     cdef const double[::1] coef, anchor, directions
-    cdef const int64_t *integers = NULL
-    cdef const double *plain = NULL
+    cdef const double *found
     cdef Py_ssize_t size = _size(asked, n_outputs, n_coordinates), none = 0
     if asked.block is not None:
         block = _checked(asked.block, np.intp, asked.size)
@@ -189,15 +175,10 @@ def answer(Sums sums, asked, n_coordinates, n_outputs=1):
         question.n_rows = rows.shape[0]
         question.rows = &rows[0] if rows.shape[0] else &none
     with nogil:
-        if question.limit > 0:
-            integers = sums.integers(&question)
-        else:
-            plain = sums.plain(&question)
-    if integers != NULL:
-        return np.array(<const int64_t[:size]>integers)
-    if plain != NULL:
-        return np.array(<const double[:size]>plain)
-    raise held(MemoryError("out of memory for sums over records"))
+        found = sums.answer(&question)
+    if found == NULL:
+        raise held(MemoryError("out of memory for sums over records"))
+    return np.array(<const double[:size]>found, dtype=np.int64 if question.limit > 0 else None)
 
 
 def _checked(array, dtype, size):
