@@ -166,11 +166,9 @@ cdef class GradientSums(LocalSums):
         if question.limit > 0:
             KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)
         for k in range(K):
-            if ones and question.limit > 0:
-                sums[k * size + p] += KERNELS.clipped_sum_of_ones(
-                    n_rows, r + k * n_rows, scale[p], question.limit)
-            elif ones:
-                sums[k * size + p] += KERNELS.plain_sum_of_ones(n_rows, r + k * n_rows)
+            if ones:
+                sums[k * size + p] += KERNELS.sum_of_ones(n_rows, r + k * n_rows, scale[p],
+                                                          question.limit)
             self._column_sums(&tile, r + k * n_rows, scale, question.limit, sums + k * size)
 
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
@@ -186,10 +184,8 @@ cdef class GradientSums(LocalSums):
         """sums[j] += sum over rows of r[i] X[i, j], in clipped units unless limit is zero."""
         if tile.is_sparse:
             dpcd_sum_rows(&self.records.rows, tile.n_rows, tile.rows, r, scale, limit, sums)
-        elif limit > 0:
-            KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, True, sums)
         else:
-            KERNELS.plain_sums(&tile.dense, r, sums)
+            KERNELS.sums(&tile.dense, r, scale, limit, tile.next_rows, True, sums)
 
     cdef void _products(self, const Tile *tile, const double *w, double *out) noexcept nogil:
         """out = X @ w, the intercept included."""

@@ -71,6 +71,7 @@ cdef class SparseSums(MovingSums):
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t c, k
+        cdef double root
         cdef bint clips = question.limit > 0
         cdef bint full = question.block == NULL and self._reads_rows
         if self._has_step() and not (full and self._moves_all()):
@@ -88,18 +89,11 @@ cdef class SparseSums(MovingSums):
             self._norms_known = question.block == NULL
         for k in range(self.n_outputs):
             if self._has_ones(k):
-                self._sum_ones(question, k)
+                root = self.roots[k * self.n_coordinates + self.p]
+                self._totals[self._starts[k + 1] - 1] = KERNELS.sum_of_ones(
+                    self.n, &self._derivatives[0] + k * self.n,
+                    question.limit / (question.clip * root), question.limit)
         return True
-
-    cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil:
-        cdef Py_ssize_t at = self._starts[k + 1] - 1
-        cdef const double *r = &self._derivatives[0] + k * self.n
-        cdef double root = self.roots[k * self.n_coordinates + self.p]
-        if question.limit > 0:
-            self._totals[at] = KERNELS.clipped_sum_of_ones(
-                self.n, r, question.limit / (question.clip * root), question.limit)
-        else:
-            self._totals[at] = KERNELS.plain_sum_of_ones(self.n, r)
 
     # ---- all coordinates, by rows ----
 
