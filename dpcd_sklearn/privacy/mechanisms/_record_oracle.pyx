@@ -9,7 +9,7 @@
 (d) Coordinate j of output k is k * n_coordinates + j: a coordinate like any other, and a block of
     several outputs is clipped by one norm.
 (e) Who is in a sample is drawn here, by words of the noise source, and never leaves.
-(f) Sensitivity is written once, in ``_units`` and ``_grid.record_limit``.
+(f) Sensitivity is written once, in ``_units`` and ``_units.record_limit``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
     ``lazy_argmax.md``, ``release_mean.md``.
 """
@@ -24,7 +24,7 @@ from ...losses._loss cimport Loss
 from ...penalties._penalty cimport Penalty, Rule
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
-from ._lazy_choice cimport KnownScores, LazyChoice, is_worth_it
+from ._lazy_choice cimport LazyChoice, is_worth_it
 from ._oracle cimport SolverOracle
 from ._units cimport CoordinateUnits, MeanUnits, Paid
 
@@ -155,7 +155,6 @@ cdef class RecordOracle(PaidOracle):
 
     cdef CoordinateUnits _units
     cdef LazyChoice _lazy
-    cdef KnownScores _known
     cdef Py_ssize_t _n_coordinates, _selections_left
     cdef Paid _gaussians
     cdef const double[::1] _smoothness
@@ -177,7 +176,6 @@ cdef class RecordOracle(PaidOracle):
                               min(self._n_coordinates, self._selections_left))
         if lazy and self._selections_left:
             self._lazy = LazyChoice(self._n_coordinates)
-            self._known = KnownScores(self._n_coordinates)
 
     # ---- what a tape hears of choices ----
 
@@ -308,20 +306,17 @@ cdef class RecordOracle(PaidOracle):
                             Py_ssize_t size, Py_ssize_t *chosen, int *directions) noexcept nogil:
         """The same choices by fewer random words (proofs/lazy_argmax.md)."""
         cdef Py_ssize_t j
-        self._known.be_for(penalty, n_penalized, rule, size)
+        self._lazy.begin(penalty, n_penalized, rule, size)
         for j in range(self._n_coordinates):
-            if self._known.has(j, sums[j], coef[j]):
+            if self._lazy.knows(j, sums[j], coef[j]):
                 continue
             if not self._score(penalty, j % self._units.width < n_penalized, rule, coef[j], most, j,
                                sums[j], self._lazy.scores + 2 * j):
-                self._known.forget_all()
+                self._lazy.forget(j)
                 return REFUSED
-            self._known.learn(j, sums[j], coef[j])
+            self._lazy.learn(j, sums[j], coef[j])
         if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
-            self._known.forget_all()
             return REFUSED
-        for j in range(size):
-            self._known.forget(chosen[j])
         return RELEASED
 
     cdef bint _score(self, Penalty penalty, bint penalised, Rule rule, double w, double most,

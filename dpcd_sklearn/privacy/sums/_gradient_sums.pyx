@@ -167,8 +167,8 @@ cdef class GradientSums(LocalSums):
             KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)
         for k in range(K):
             if ones:
-                sums[k * size + p] += KERNELS.sum_of_ones(n_rows, r + k * n_rows, scale[p],
-                                                          question.limit)
+                sums[k * size + p] += KERNELS.sum_of_ones(
+                    n_rows, r + k * n_rows, scale[p], question.limit)
             self._column_sums(&tile, r + k * n_rows, scale, question.limit, sums + k * size)
 
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,

@@ -4,7 +4,7 @@ from ._sums cimport Question, Sums
 
 
 cdef class LocalSums(Sums):
-    cdef readonly Py_ssize_t n, p, n_coordinates, n_outputs
+    cdef readonly Py_ssize_t n, p
     cdef Records records
     cdef Loss loss
     cdef bint fit_intercept

@@ -69,7 +69,7 @@ cdef class PersonSums(Sums):
     cdef double[::1] _factors, _one, _margins, _slopes, _totals
     cdef Loss _loss
     cdef bint _fit_intercept
-    cdef Py_ssize_t _p, _n_outputs
+    cdef Py_ssize_t _p
     # coordinates of one output that a person's vector has, ascending, and marks of those of columns
     cdef Py_ssize_t[::1] _columns
     cdef Py_ssize_t _n_columns
@@ -84,8 +84,8 @@ cdef class PersonSums(Sums):
         self._records, self._y, self._weights = records, y, weights
         self._order, self._starts, self._drawn = order, starts, drawn
         self._loss, self._fit_intercept, self._p = loss, fit_intercept, records.p
-        self._n_outputs = n_outputs
         cdef Py_ssize_t size = self._p + fit_intercept
+        self.n_coordinates, self.n_outputs = size, n_outputs
         if smoothness.shape != (size,):
             raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
         if records.is_sparse and not records.holds(True):
@@ -163,7 +163,7 @@ cdef class PersonSums(Sums):
             self._list_columns()
         # 2. in the geometry of M^(-1/2), over the root of their number; its norm
         scale = 1.0 / sqrt(<double>(stop - start))
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for c in range(self._n_columns):
                 j = self._columns[c]
                 v = self._one[k * size + j] * scale * self._factors[j]
@@ -174,7 +174,7 @@ cdef class PersonSums(Sums):
             norm = self._image_norm(norm)
         # 3. clipped as one vector: of what overflows nothing is left
         scale = question.limit / question.clip if norm <= question.clip else question.limit / norm
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for c in range(self._n_columns):
                 j = k * size + self._columns[c]
                 units = rint(self._one[j] * scale)
@@ -189,7 +189,7 @@ cdef class PersonSums(Sums):
         """At least the norm of the vector's image, over the least singular value."""
         cdef Py_ssize_t i, j, k, size = self._factors.shape[0]
         cdef double entry, square = 0.0, slack
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for j in range(size):
                 entry = 0.0
                 for i in range(j + 1):
@@ -224,12 +224,12 @@ cdef class PersonSums(Sums):
         for i in range(n):
             if not self._records.is_sparse:
                 self._read(start + i, &self._tile[i, 0])
-            for k in range(self._n_outputs):
+            for k in range(self.n_outputs):
                 self._margins[k * n + i] = self._margin(start + i, i, w + k * size)
-        self._loss.derivatives(n, self._n_outputs, &self._margins[0], &self._y[start],
+        self._loss.derivatives(n, self.n_outputs, &self._margins[0], &self._y[start],
                                &self._slopes[0])
         for i in range(n):
-            for k in range(self._n_outputs):
+            for k in range(self.n_outputs):
                 r = dpcd_bounded(self._slopes[k * n + i] * self._weights[start + i])
                 self._add_row(start + i, i, r, &self._one[k * size])
 

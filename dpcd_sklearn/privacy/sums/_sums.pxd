@@ -28,6 +28,8 @@ cdef inline Question question_of(const Py_ssize_t *block, Py_ssize_t size, bint 
 
 
 cdef class Sums:
+    cdef readonly Py_ssize_t n_coordinates, n_outputs  # coordinates of an output
+
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil
     cdef const double *answer(self, const Question *question) noexcept nogil
