@@ -10,6 +10,7 @@ DPCD_SAFE
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -22,7 +23,7 @@ PACKAGE = Path("dpcd_sklearn")
 SHARED = "dpcd_sklearn.utils._cyutility"
 # Noiseless sums for tests and benchmarks: built in place, and never put into a wheel.
 FOR_TESTS = Path("tests", "unreleased.pyx")
-HEADERS = sorted(header.as_posix() for header in PACKAGE.rglob("*.h"))
+HEADERS = {header.name: header.as_posix() for header in sorted(PACKAGE.rglob("*.h"))}
 SAFE = os.environ.get("DPCD_SAFE", "0") not in ("", "0")
 
 # The only place where directives are set. freethreading_compatible is left unset on purpose.
@@ -59,7 +60,7 @@ def extension(source):
     return Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
-        include_dirs=[".", *sorted({Path(header).parent.as_posix() for header in HEADERS})],
+        include_dirs=[".", *sorted({os.path.dirname(header) for header in HEADERS.values()})],
         define_macros=MACROS,
     )
 
@@ -86,6 +87,16 @@ def translate(modules):
         folder.mkdir(parents=True, exist_ok=True)
         stamp.write_text(settings)
     return {module.name: module for module in translated}
+
+
+def with_included(files):
+    """These files, and the package's headers that they or those headers include."""
+    found = list(files)
+    for file in found:
+        if file.endswith(".h"):
+            names = re.findall(r'(?m)^#include "(\w+\.h)"', Path(file).read_text(encoding="utf-8"))
+            found += [HEADERS[name] for name in names if HEADERS[name] not in found]
+    return found
 
 
 def optimisation(source, msvc):
@@ -131,7 +142,8 @@ class BuildKernels(build_ext):
         translated = translate(self.extensions)
         for module in self.extensions:
             module.sources = translated[module.name].sources
-            module.depends = [*translated[module.name].depends, *HEADERS, "setup.py"]
+            depends = [*translated[module.name].depends, "setup.py"]  # headers of pxd files, too
+            module.depends = with_included(depends)
             module.extra_compile_args = [*flags, *optimisation(module.sources[0], msvc)]
             code = Path(module.sources[0]).read_text(encoding="utf-8")
             if "#include <omp.h>" in code or "_openmp.h" in code:

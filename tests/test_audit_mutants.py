@@ -50,13 +50,11 @@ cdef int64_t _drawn(NoiseSource noise, int bits) noexcept nogil:
 FACTOR = ('{"replace_one": 2.0,', '{"replace_one": 1.0 if FLAW == 2 else 2.0,')
 # file: pairs of an honest text, which occurs once, and the text with a flaw beside it
 FLAWS = {
-    "mechanisms/_grid.pyx": [
+    "mechanisms/_units.pyx": [
         (
             "2.0**bits / noise_multiplier",
             "2.0**bits / (noise_multiplier * (0.5 if FLAW == 1 else 1.0))",
         ),
-    ],
-    "mechanisms/_units.pyx": [
         FACTOR,
         (
             "SCORE_UNITS / self.eta * GUMBEL_ROUNDING",

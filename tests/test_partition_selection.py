@@ -22,7 +22,7 @@ from dpcd_sklearn.privacy.accounting._joint import partition_event
 from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import Oracle, PartitionUnits
 from dpcd_sklearn.privacy.sums import CategoryPlace
-from dpcd_sklearn.privacy.sums._categories import _key, category_of, coded, counted, order_of
+from dpcd_sklearn.privacy.sums._tables import _key, category_of, coded, counted, order_of
 
 RELATIONS = ["replace_one", "add_remove"]
 

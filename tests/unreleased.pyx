@@ -5,7 +5,6 @@ mechanisms ask (``CoordinateUnits.question``, ``MeanUnits.question``).
 """
 
 import numpy as np
-from libc.stdint cimport int64_t
 
 from dpcd_sklearn.losses._loss cimport Loss
 from dpcd_sklearn.privacy.mechanisms._lazy_choice cimport LazyChoice
@@ -16,17 +15,10 @@ from dpcd_sklearn.privacy.sums._sums cimport Place, Question, Sums, question_of
 
 
 cdef object answer_of(Sums sums, const Question *question, Py_ssize_t size):
-    cdef const int64_t *integers
-    cdef const double *plain
-    if question.limit == 0:
-        plain = sums.plain(question)
-        if plain == NULL:
-            raise MemoryError
-        return np.array(<const double[:size]>plain)
-    integers = sums.integers(question)
-    if integers == NULL:
+    cdef const double *found = sums.answer(question)
+    if found == NULL:
         raise MemoryError
-    return np.array(<const int64_t[:size]>integers, dtype=np.float64)
+    return np.array(<const double[:size]>found)
 
 
 def move(Sums sums, block, step):

@@ -38,7 +38,7 @@ from ..preprocessing import (
 )
 from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge, looks_at_rows
-from ..privacy.sums._categories import category_of
+from ..privacy.sums._tables import category_of
 from ..utils._compat import safe_indexing
 from ..utils._input import refuse_broken, refuse_repeated_names, reworded
 from ..utils._public import check_bounds

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._tables import PartitionUnits
-from ..privacy.sums._categories import CategoryPlace, category_of, coded
+from ..privacy.sums._tables import CategoryPlace, category_of, coded
 from ..utils._cells import as_dates, is_date
 from ..utils._compat import Interval, StrOptions
 from ..utils._persons import relation_of

@@ -6,7 +6,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, validate_data
 
 from ..privacy.mechanisms._tables import MOST_CLASSES
-from ..privacy.sums._categories import NO_CATEGORY, may_be_category
+from ..privacy.sums._tables import NO_CATEGORY, may_be_category
 from ..utils._cells import (
     as_array,
     cells_of,

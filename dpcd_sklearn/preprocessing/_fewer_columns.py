@@ -20,8 +20,7 @@ from ..privacy.accounting._calibration import (
 from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._tables import ColumnUnits, SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
-from ..privacy.sums._present_place import PresentPlace
-from ..privacy.sums._score_of_columns import TargetPlace
+from ..privacy.sums._tables import PresentPlace, TargetPlace
 from ..utils._compat import Interval, StrOptions
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range

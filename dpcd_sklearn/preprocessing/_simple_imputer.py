@@ -13,9 +13,8 @@ from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
-from ..privacy.sums._categories import CategoryPlace, category_of, keys_of
-from ..privacy.sums._present_place import PresentPlace
 from ..privacy.sums._records import canonical
+from ..privacy.sums._tables import CategoryPlace, PresentPlace, category_of, keys_of
 from ..utils._compat import StrOptions
 from ..utils._input import read_records
 from ..utils._tiles import map_cells

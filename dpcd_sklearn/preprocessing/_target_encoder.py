@@ -9,8 +9,7 @@ import numpy as np
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._joint import joint_budgets, partition_event
 from ..privacy.mechanisms._tables import TargetUnits
-from ..privacy.sums._categories import coded
-from ..privacy.sums._target_sums import GroupPlace
+from ..privacy.sums._tables import GroupPlace, coded
 from ..utils._compat import Interval, StrOptions
 from ..utils._persons import ids_of, persons_of, relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Pair

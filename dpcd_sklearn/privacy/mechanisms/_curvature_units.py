@@ -80,7 +80,7 @@ class SquareUnits(GeometryUnits):
                 f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
                 f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
             )
-        # the promise of `_grid.noise_bits`
+        # the promise of `_units.noise_bits`
         if not self.noiseless and n_samples > max(2.0**28, 4 * self.n_normalizer):
             raise ValueError(
                 "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "

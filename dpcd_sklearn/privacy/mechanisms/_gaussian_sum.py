@@ -11,9 +11,8 @@
 import numpy as np
 
 from ..accounting._events import GaussianEvent
-from ._grid import noise_bits, record_limit
 from ._questions import GaussianNoise, NoNoise, source_of
-from ._units import Units
+from ._units import Units, noise_bits, record_limit
 
 UP = 1 + 2.0**-40  # rounds a root, or a quantile of the normal law, upwards
 

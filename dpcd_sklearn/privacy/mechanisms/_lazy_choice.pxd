@@ -13,7 +13,17 @@ cdef class LazyChoice:
     cdef double[::1] _scores
     cdef uint16_t[::1] _levels
     cdef int64_t[::1] _counts
+    # what the scores were made of
+    cdef double[::1] _sums, _coef
+    cdef Penalty _penalty
+    cdef Rule _rule
+    cdef Py_ssize_t _n_penalized, _size
 
+    cdef void begin(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                    Py_ssize_t size) noexcept nogil
+    cdef bint knows(self, Py_ssize_t j, double total, double w) noexcept nogil
+    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil
+    cdef void forget(self, Py_ssize_t j) noexcept nogil
     cdef bint choose(self, NoiseSource noise, Py_ssize_t size, Py_ssize_t *chosen,
                      int *directions) noexcept nogil
     cdef bint _sort_into_levels(self) noexcept nogil
@@ -24,17 +34,3 @@ cdef class LazyChoice:
 
 
 cdef bint is_worth_it(Py_ssize_t size) noexcept nogil
-
-
-cdef class KnownScores:
-    cdef double[::1] _sums, _coef
-    cdef Penalty _penalty
-    cdef Rule _rule
-    cdef Py_ssize_t _n_penalized, _size
-
-    cdef void be_for(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                     Py_ssize_t size) noexcept nogil
-    cdef bint has(self, Py_ssize_t j, double total, double w) noexcept nogil
-    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil
-    cdef void forget(self, Py_ssize_t j) noexcept nogil
-    cdef void forget_all(self) noexcept nogil

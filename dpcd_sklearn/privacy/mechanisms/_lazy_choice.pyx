@@ -11,7 +11,7 @@
 (c) *Time* depends on the scores, which are not released: how many tries there were. That is why
     the full draw is the default.
 (d) Memory is taken once, by the public number of coordinates.
-(e) Scores of sums and coefficients that did not change are not made anew: `KnownScores`.
+(e) Scores of sums and coefficients that did not change are not made anew.
 """
 
 import numpy as np
@@ -58,9 +58,36 @@ cdef class LazyChoice:
         self._scores, self._levels = np.empty(self._n), np.empty(self._n, dtype=np.uint16)
         self._counts = np.zeros(self._last + 1, dtype=np.int64)
         self.scores = &self._scores[0]
+        self._sums, self._coef = np.full(n_coordinates, NAN), np.empty(n_coordinates)
 
     def __reduce__(self):
         raise TypeError("scores of records are never copied or pickled")
+
+    # ---- scores that are known ----
+
+    cdef void begin(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
+                    Py_ssize_t size) noexcept nogil:
+        """Forget scores of another problem; `size` decides which public parts are refused."""
+        cdef Py_ssize_t j
+        if (self._penalty is penalty and self._n_penalized == n_penalized
+                and self._rule == rule and self._size == size):
+            return
+        with gil:
+            self._penalty = penalty
+        self._n_penalized, self._rule, self._size = n_penalized, rule, size
+        for j in range(self._sums.shape[0]):
+            self.forget(j)
+
+    cdef bint knows(self, Py_ssize_t j, double total, double w) noexcept nogil:
+        """Whether both scores of coordinate j are of this sum over records and coefficient."""
+        return (&self._sums[0])[j] == total and (&self._coef[0])[j] == w
+
+    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil:
+        (&self._sums[0])[j] = total
+        (&self._coef[0])[j] = w
+
+    cdef void forget(self, Py_ssize_t j) noexcept nogil:
+        (&self._sums[0])[j] = NAN  # equals nothing
 
     # ---- choices ----
 
@@ -68,7 +95,7 @@ cdef class LazyChoice:
                      int *directions) noexcept nogil:
         """`size` choices in their order; False if there are fewer candidates.
 
-        Scores of what was chosen are written over; when False, of who knows which.
+        Scores of what was chosen are written over, and forgotten.
         """
         cdef Py_ssize_t i, c
         cdef int64_t *counts = &self._counts[0]
@@ -178,6 +205,7 @@ cdef class LazyChoice:
             self._n_left -= 1
             level[0] = OUT
             self.scores[c] = -INFINITY
+            self.forget(c // 2)
 
 
 cdef uint64_t _uniform(NoiseSource noise, uint64_t end) noexcept nogil:
@@ -196,46 +224,3 @@ cdef uint64_t _uniform(NoiseSource noise, uint64_t end) noexcept nogil:
 cdef bint is_worth_it(Py_ssize_t size) noexcept nogil:
     """Whether so many choices take less than a full draw; a public fact."""
     return size <= MOST_CHOICES
-
-
-cdef class KnownScores:
-    """Sums and coefficients that scores were made of, for one penalty and rule at a time.
-
-    Parameters
-    ----------
-    n_coordinates : int
-    """
-
-    def __init__(self, Py_ssize_t n_coordinates):
-        self._sums, self._coef = np.empty(n_coordinates), np.empty(n_coordinates)
-        self.forget_all()
-
-    def __reduce__(self):
-        raise TypeError("sums over records are never copied or pickled")
-
-    cdef void be_for(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                     Py_ssize_t size) noexcept nogil:
-        """Forget scores of another problem; `size` decides which public parts are refused."""
-        if (self._penalty is penalty and self._n_penalized == n_penalized
-                and self._rule == rule and self._size == size):
-            return
-        with gil:
-            self._penalty = penalty
-        self._n_penalized, self._rule, self._size = n_penalized, rule, size
-        self.forget_all()
-
-    cdef bint has(self, Py_ssize_t j, double total, double w) noexcept nogil:
-        """Whether both scores of coordinate j are of this sum over records and coefficient."""
-        return (&self._sums[0])[j] == total and (&self._coef[0])[j] == w
-
-    cdef void learn(self, Py_ssize_t j, double total, double w) noexcept nogil:
-        (&self._sums[0])[j] = total
-        (&self._coef[0])[j] = w
-
-    cdef void forget(self, Py_ssize_t j) noexcept nogil:
-        (&self._sums[0])[j] = NAN  # equals nothing
-
-    cdef void forget_all(self) noexcept nogil:
-        cdef Py_ssize_t j
-        for j in range(self._sums.shape[0]):
-            self.forget(j)

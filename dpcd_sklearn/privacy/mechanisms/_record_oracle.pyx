@@ -9,7 +9,7 @@
 (d) Coordinate j of output k is k * n_coordinates + j: a coordinate like any other, and a block of
     several outputs is clipped by one norm.
 (e) Who is in a sample is drawn here, by words of the noise source, and never leaves.
-(f) Sensitivity is written once, in ``_units`` and ``_grid.record_limit``.
+(f) Sensitivity is written once, in ``_units`` and ``_units.record_limit``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
     ``lazy_argmax.md``, ``release_mean.md``.
 """
@@ -24,7 +24,7 @@ from ...losses._loss cimport Loss
 from ...penalties._penalty cimport Penalty, Rule
 from ..noise._noise cimport NoiseSource
 from ..sums._sums cimport Place, Question, Sums
-from ._lazy_choice cimport KnownScores, LazyChoice, is_worth_it
+from ._lazy_choice cimport LazyChoice, is_worth_it
 from ._oracle cimport SolverOracle
 from ._units cimport CoordinateUnits, MeanUnits, Paid
 
@@ -37,15 +37,6 @@ cdef enum:
 
 # Steps of a score in one sensitivity; rounded to whole steps, neighbours move it by one more.
 cdef double STEPS = 2.0**13
-
-# An answer of the sums: integers, or plain sums in a fit without noise.
-cdef struct Answer:
-    const int64_t *integers
-    const double *plain
-
-
-cdef inline double _total(const Answer *answer, Py_ssize_t k) noexcept nogil:
-    return answer.plain[k] if answer.integers == NULL else <double>answer.integers[k]
 
 
 cdef class PaidOracle(SolverOracle):
@@ -78,7 +69,6 @@ cdef class PaidOracle(SolverOracle):
         self._noiseless = units.noiseless
         self._tape = key if is_tape(key) and not units.noiseless else None
         self._noise = NoiseSource(None if is_tape(key) else key)
-        self._noisy = np.empty(1)
 
     def __reduce__(self):
         raise TypeError("an oracle holds records and noise: it is never copied or pickled")
@@ -92,17 +82,17 @@ cdef class PaidOracle(SolverOracle):
         paid.count -= 1
         return True
 
-    cdef bint _ask(self, const Question *question, Answer *answer) noexcept nogil:
-        """False when out of memory: this release is refused, and all that follow."""
-        answer.integers, answer.plain = NULL, NULL
-        if self._noiseless:
-            answer.plain = self._sums.plain(question)
-        else:
-            answer.integers = self._sums.integers(question)
-        if answer.integers == NULL and answer.plain == NULL:
-            self._noise.failed = True
-            return False
-        return True
+    cdef const double *_ask(self, const Question *question) noexcept nogil:
+        """The sums, plain ones without noise alone.
+
+        NULL when out of memory: this release is refused, and all that follow.
+        """
+        cdef const double *sums = NULL
+        cdef bint suits = question.limit == 0 if self._noiseless else question.limit > 0
+        if suits:
+            sums = self._sums.answer(question)
+        self._noise.failed = self._noise.failed or sums == NULL
+        return sums
 
     cdef bint _release(self, const Question *question, Py_ssize_t size,
                        const Paid *paid) noexcept nogil:
@@ -111,22 +101,15 @@ cdef class PaidOracle(SolverOracle):
         The release was counted down, and no solver sees a part of it.
         """
         cdef Py_ssize_t k
-        cdef Answer answer
-        if self._noisy.shape[0] < size:
-            with gil:
-                try:
-                    self._noisy = np.empty(size)
-                except MemoryError:
-                    return False
-        if not self._ask(question, &answer):
+        cdef const double *sums = self._ask(question)
+        if sums == NULL:
             return False
         for k in range(size):
-            if self._noiseless:
-                self._noisy[k] = answer.plain[k]
-            else:
-                self._noisy[k] = <double>(answer.integers[k] + self._noise.gaussian(paid.bits))
+            self._noisy[k] = sums[k]
+            if not self._noiseless:
+                self._noisy[k] = <double>(<int64_t>sums[k] + self._noise.gaussian(paid.bits))
         if self._tape is not None and not self._noise.failed:
-            self._release_on_tape(question, &answer, size, paid)
+            self._release_on_tape(question, sums, size, paid)
         return not self._noise.failed
 
     cdef double _mean(self, Py_ssize_t k, double root, const Question *question,
@@ -138,19 +121,19 @@ cdef class PaidOracle(SolverOracle):
 
     # ---- what a tape hears: what is asked, and what comes out ----
 
-    cdef object _exact(self, const Answer *answer, Py_ssize_t size):
-        return np.array([answer.integers[k] for k in range(size)], dtype=np.int64)
+    cdef object _exact(self, const double *sums, Py_ssize_t size):
+        return np.array(<const double[:size]>sums, dtype=np.int64)
 
     cdef object _asked(self, const Question *question, Py_ssize_t size, const Paid *paid):
         raise NotImplementedError
 
-    cdef void _release_on_tape(self, const Question *question, const Answer *answer,
+    cdef void _release_on_tape(self, const Question *question, const double *sums,
                                Py_ssize_t size, const Paid *paid) noexcept with gil:
         cdef Py_ssize_t k
         try:
             noise = GaussianNoise(paid.bits, paid.noise_multiplier)
             drawn = np.asarray(self._noisy[:size]).astype(np.int64)
-            noisy = self._tape.release(self._exact(answer, size),
+            noisy = self._tape.release(self._exact(sums, size),
                                        self._asked(question, size, paid), noise, drawn)
             for k in range(size):
                 self._noisy[k] = noisy[k]
@@ -172,7 +155,6 @@ cdef class RecordOracle(PaidOracle):
 
     cdef CoordinateUnits _units
     cdef LazyChoice _lazy
-    cdef KnownScores _known
     cdef Py_ssize_t _n_coordinates, _selections_left
     cdef Paid _gaussians
     cdef const double[::1] _smoothness
@@ -185,6 +167,7 @@ cdef class RecordOracle(PaidOracle):
         self._units, self._smoothness = units, units.smoothness
         self._n_coordinates, self._selections_left = units.n_coordinates, units.n_selections
         self._gaussians = Paid(units.n_gaussians, units.noise_multiplier, units.bits)
+        self._noisy = np.empty(self._n_coordinates)
         self._iterate = np.zeros(self._n_coordinates if self._tape is not None else 0)
         self._sums = place.moving(loss, units.smoothness, fit_intercept=fit_intercept,
                                   n_outputs=units.n_outputs, whole=units.whole)
@@ -193,7 +176,6 @@ cdef class RecordOracle(PaidOracle):
                               min(self._n_coordinates, self._selections_left))
         if lazy and self._selections_left:
             self._lazy = LazyChoice(self._n_coordinates)
-            self._known = KnownScores(self._n_coordinates)
 
     # ---- what a tape hears of choices ----
 
@@ -204,7 +186,7 @@ cdef class RecordOracle(PaidOracle):
 
     cdef bint _choose_on_tape(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
                               const double *coef, double most, const Question *question,
-                              const Answer *answer, Py_ssize_t size, Py_ssize_t *chosen,
+                              const double *sums, Py_ssize_t size, Py_ssize_t *chosen,
                               int *directions) noexcept with gil:
         cdef Py_ssize_t k
         try:
@@ -214,7 +196,7 @@ cdef class RecordOracle(PaidOracle):
             public = type(penalty).__name__, n_penalized, <int>rule, w
             choice = GreedyChoices(self._units.eta, scores_of, public, size)
             drawn = np.array([[2 * chosen[k] + (directions[k] > 0) for k in range(size)]])
-            found = self._tape.release(self._exact(answer, self._n_coordinates),
+            found = self._tape.release(self._exact(sums, self._n_coordinates),
                                        self._asked(question, self._n_coordinates, NULL), choice,
                                        drawn)
             for k in range(size):
@@ -265,7 +247,7 @@ cdef class RecordOracle(PaidOracle):
                             const double *coef, Py_ssize_t size, Py_ssize_t *chosen,
                             int *directions) noexcept nogil:
         cdef Question question = self._units.question(NULL, self._n_coordinates, False)
-        cdef Answer answer
+        cdef const double *sums
         cdef double most = self._units.most_public_score(size)
         cdef int status
         if not 1 <= size <= self._n_coordinates:
@@ -274,22 +256,23 @@ cdef class RecordOracle(PaidOracle):
             if self._selections_left < size or self._noise.failed:
                 return REFUSED
             self._selections_left -= size
-        if not self._ask(&question, &answer):
+        sums = self._ask(&question)
+        if sums == NULL:
             return REFUSED
         if self._lazy is not None and is_worth_it(size):
-            status = self._choose_lazily(penalty, n_penalized, rule, coef, most, &answer, size,
+            status = self._choose_lazily(penalty, n_penalized, rule, coef, most, sums, size,
                                          chosen, directions)
         else:
-            status = self._choose(penalty, n_penalized, rule, coef, most, &answer, size, chosen,
+            status = self._choose(penalty, n_penalized, rule, coef, most, sums, size, chosen,
                                   directions)
         if status == RELEASED and self._tape is not None and not self._choose_on_tape(
-                penalty, n_penalized, rule, coef, most, &question, &answer, size, chosen,
+                penalty, n_penalized, rule, coef, most, &question, sums, size, chosen,
                 directions):
             return REFUSED
         return status
 
     cdef int _choose(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                     const double *coef, double most, const Answer *answer, Py_ssize_t size,
+                     const double *coef, double most, const double *sums, Py_ssize_t size,
                      Py_ssize_t *chosen, int *directions) noexcept nogil:
         """Choices by a random word for each move."""
         cdef Py_ssize_t j, n_chosen = 0
@@ -302,7 +285,7 @@ cdef class RecordOracle(PaidOracle):
                 self._noise.log_exponentials_into(2 * min(<Py_ssize_t>DRAWN,
                                                           self._n_coordinates - j), noise)
             if not self._score(penalty, j % self._units.width < n_penalized, rule, coef[j], most, j,
-                               _total(answer, j), scores):
+                               sums[j], scores):
                 return REFUSED
             least = INFINITY
             for sign in range(-1, 2, 2):
@@ -319,24 +302,21 @@ cdef class RecordOracle(PaidOracle):
         return REFUSED if self._noise.failed or n_chosen < size else RELEASED
 
     cdef int _choose_lazily(self, Penalty penalty, Py_ssize_t n_penalized, Rule rule,
-                            const double *coef, double most, const Answer *answer,
+                            const double *coef, double most, const double *sums,
                             Py_ssize_t size, Py_ssize_t *chosen, int *directions) noexcept nogil:
         """The same choices by fewer random words (proofs/lazy_argmax.md)."""
         cdef Py_ssize_t j
-        self._known.be_for(penalty, n_penalized, rule, size)
+        self._lazy.begin(penalty, n_penalized, rule, size)
         for j in range(self._n_coordinates):
-            if self._known.has(j, _total(answer, j), coef[j]):
+            if self._lazy.knows(j, sums[j], coef[j]):
                 continue
             if not self._score(penalty, j % self._units.width < n_penalized, rule, coef[j], most, j,
-                               _total(answer, j), self._lazy.scores + 2 * j):
-                self._known.forget_all()
+                               sums[j], self._lazy.scores + 2 * j):
+                self._lazy.forget(j)
                 return REFUSED
-            self._known.learn(j, _total(answer, j), coef[j])
+            self._lazy.learn(j, sums[j], coef[j])
         if self._noise.failed or not self._lazy.choose(self._noise, size, chosen, directions):
-            self._known.forget_all()
             return REFUSED
-        for j in range(size):
-            self._known.forget(chosen[j])
         return RELEASED
 
     cdef bint _score(self, Penalty penalty, bint penalised, Rule rule, double w, double most,
@@ -424,6 +404,7 @@ cdef class BatchOracle(PaidOracle):
         super().__init__(receipt, units, place, fit_intercept, key)
         self._units, self._full, self._sampled = units, units.full, units.sampled
         self._roots = np.sqrt(units.smoothness)
+        self._noisy = np.empty(units.n_outputs * units.n_coordinates)
         self._rows = np.empty(units.n_samples if units.threshold else 0, dtype=np.intp)
         self._sums = place.stated(loss, units.smoothness, fit_intercept=fit_intercept,
                                   n_outputs=units.n_outputs)

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from ...losses import SquaredLoss
 from ..accounting._events import CoveredEvent, GaussianEvent, SelectionEvent
-from ..sums._score_of_columns import ONE
+from ..sums._tables import ONE
 from ._curvature_units import SquareUnits
 from ._gaussian_sum import UP, SumUnits
 from ._quantiles import checked_range

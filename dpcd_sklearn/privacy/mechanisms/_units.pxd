@@ -3,6 +3,15 @@ from libc.stdint cimport uint64_t
 from ..sums._sums cimport Question
 
 
+cdef enum:
+    MAX_NOISE_BITS = 48
+
+cpdef double record_limit(int bits, double noise_multiplier, double neighbors, Py_ssize_t size,
+                          double slack=*) noexcept nogil
+cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normalizer,
+                     Py_ssize_t n_samples, Py_ssize_t size, double most=*) except -1
+
+
 cdef class Units:
     cdef readonly object event
     cdef readonly Py_ssize_t n_samples, width

@@ -17,14 +17,11 @@ properties in ``tests/test_privacy_properties.py``. Mutant: to an audit contribu
 are half the noise, which is caught in ``tests/test_audit_mutants.py``.
 """
 
-from ._categories import CategoryPlace
 from ._person_place import PersonPlace
 from ._place import LocalPlace
-from ._present_place import PresentPlace
 from ._remote_place import Dialogue
-from ._score_of_columns import TargetPlace
 from ._sums import Place
-from ._target_sums import GroupPlace
+from ._tables import CategoryPlace, GroupPlace, PresentPlace, TargetPlace
 
 __all__ = ["CategoryPlace", "Dialogue", "GroupPlace", "LocalPlace", "Place", "PresentPlace"]
 __all__ += ["PersonPlace", "TargetPlace"]

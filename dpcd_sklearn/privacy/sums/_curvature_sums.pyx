@@ -225,9 +225,9 @@ cdef class CurvatureSums(GradientSums):
             self._clip_rows(&bench, i0, m, self._row_norm, self._units)
             if self.records.weights != NULL:
                 self._weigh_rows(&bench, i0, m, self._row_norm, self._units)
-            KERNELS.clipped_sums(&bench.tile, bench.factors, &self._per_unit[0], self._units,
-                                 bench.ahead, True, part)
-            part[self.p] += KERNELS.clipped_sum_of_ones(m, bench.of_ones, self._one, self._units)
+            KERNELS.sums(&bench.tile, bench.factors, &self._per_unit[0], self._units, bench.ahead,
+                         True, part)
+            part[self.p] += KERNELS.sum_of_ones(m, bench.of_ones, self._one, self._units)
             for i in range(m):
                 length = most * bench.parts[i]
                 part[d] += (length * length + DPCD_MAGIC) - DPCD_MAGIC

@@ -52,10 +52,6 @@ cdef class DenseSums(MovingSums):
     cdef bint _sum(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t b, c
         cdef bint clips = question.limit > 0
-        if question.joint and clips and not self._has_norms():
-            return False
-        if not self._has_room(self._size, True, clips):
-            return False
         self._split(question)
         for b in range(question.size):
             c = b if question.block == NULL else question.block[b]
@@ -68,8 +64,6 @@ cdef class DenseSums(MovingSums):
             return False
         if clips and question.joint and question.block == NULL:
             self._norms_known = True
-        if clips:
-            self._round(question.size)
         return True
 
     cdef bint _settle(self) noexcept nogil:
@@ -231,14 +225,9 @@ cdef class DenseSums(MovingSums):
         cdef Py_ssize_t width = self._widths[k]
         cdef const double *scale = &self._scale[0] + self._starts[k]
         cdef const double *r = room.r + k * n_rows
-        if question.limit == 0:
-            KERNELS.plain_sums(&room.tiles[k], r, sums)
-            if self._has_ones(k):
-                sums[width] += KERNELS.plain_sum_of_ones(n_rows, r)
-            return
-        KERNELS.clipped_sums(&room.tiles[k], r, scale, question.limit, ahead, halves, sums)
+        KERNELS.sums(&room.tiles[k], r, scale, question.limit, ahead, halves, sums)
         if self._has_ones(k):
-            sums[width] += KERNELS.clipped_sum_of_ones(n_rows, r, scale[width], question.limit)
+            sums[width] += KERNELS.sum_of_ones(n_rows, r, scale[width], question.limit)
 
     cdef void _move_margins(self, Py_ssize_t i0, Py_ssize_t n_rows, Py_ssize_t ahead,
                             const Room *room) noexcept nogil:

@@ -13,7 +13,7 @@
 
 import numpy as np
 from libc.math cimport floor, sqrt
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t
 from libc.stdlib cimport calloc, free
 
 from ...losses._loss cimport Loss
@@ -143,6 +143,7 @@ cdef class GeometrySums(CurvatureSums):
         except MemoryError:  # whether there is room is up to the machine, and shows in no sum
             self._whole = np.empty((0, self._row_apart), dtype=np.int16)
         self._lengths, self._rooms = np.empty(self.n), np.ones(self.n)
+        self._totals = np.empty(self._size_whole())
         return self._over_tiles(_measure_rows, 0)
 
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
@@ -187,13 +188,13 @@ cdef class GeometrySums(CurvatureSums):
         cdef Py_ssize_t size = self.n_outputs * self.n_coordinates
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Question question = question_of(NULL, size, True, clip, limit)
-        cdef const double *plain
+        cdef const double *plain = NULL
         if w.shape[0] != size:
             raise ValueError(f"expected {size} coefficients, got {w.shape[0]}")
         question.coef = &w[0]
         if limit == 0:
             with nogil:
-                plain = self.plain(&question)
+                plain = self.answer(&question)
             if plain == NULL:
                 raise MemoryError
             return np.array(<const double[:size]>plain)
@@ -242,8 +243,6 @@ cdef class GeometrySums(CurvatureSums):
                     np.reshape(coef, (self.n_outputs, -1)), self._of_columns, self._apart)
             except BaseException as error:
                 return hold(error)
-        if not self._has_room(self._size_whole(), True, True):
-            return False
         self._per_clip, self._most = question.limit / (question.clip * self._root_curvature), most
         for k in range(self._size_whole()):
             self._totals[k] = 0.0
@@ -325,7 +324,7 @@ cdef class WholeRows(GeometrySums):
             self._coef[block[k]] += step[k]
         return True
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+    cdef const double *answer(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t j, k, apart = self._apart, d = self.n_coordinates
         if question.block != NULL or not (question.joint and 0 < question.limit <= MOST_UNITS):
             return NULL
@@ -335,8 +334,8 @@ cdef class WholeRows(GeometrySums):
             return NULL
         for k in range(self.n_outputs):
             for j in range(d):
-                self._integers[k * d + j] = <int64_t>self._totals[k * apart + j]
-        return &self._integers[0]
+                self._totals[k * d + j] = self._totals[k * apart + j]
+        return &self._totals[0]
 
 
 cdef class SparseWholeRows(WholeRows):
@@ -350,6 +349,7 @@ cdef class SparseWholeRows(WholeRows):
         cdef double[::1] norms = np.zeros(self.n), factors
         self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
         self._whole, self._rooms = np.empty((0, self._apart), dtype=np.int16), np.ones(self.n)
+        self._totals = np.empty(self._size_whole())
         dpcd_dot_rows(&self.records.rows, self.n, &rows[0], &self._squares[0], True, &norms[0])
         lengths = np.sqrt(np.asarray(norms) + self._one * self._one) * LONGER
         lengths = np.maximum(lengths, SHORTEST)

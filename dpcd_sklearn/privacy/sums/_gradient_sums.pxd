@@ -15,8 +15,6 @@ cdef struct Tile:
 cdef class GradientSums(LocalSums):
     cdef double[::1] _inverses, _ones
 
-    cdef Py_ssize_t _size(self, const Question *question) noexcept nogil
-    cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil
     cdef void _add_tile(self, const Question *question, const Py_ssize_t *rows, Py_ssize_t n_rows,
                         Py_ssize_t tile_rows, const double *scale, double *room,
                         double *sums) noexcept nogil

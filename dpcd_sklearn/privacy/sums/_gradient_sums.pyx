@@ -8,7 +8,6 @@
 """
 
 import numpy as np
-from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from ...losses._loss cimport Loss
@@ -56,42 +55,27 @@ cdef class GradientSums(LocalSums):
         self._inverses = np.divide(1, smoothness, dtype=np.float64)
         self._ones = np.ones(self.n_coordinates)
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t size = self._size(question)
-        if question.limit <= 0 or not self._add(question, size):
-            return NULL
-        self._round(size)
-        return &self._integers[0]
-
-    cdef const double *plain(self, const Question *question) noexcept nogil:
-        if question.limit != 0 or not self._add(question, self._size(question)):
-            return NULL
-        return &self._totals[0]
-
-    cdef Py_ssize_t _size(self, const Question *question) noexcept nogil:
-        """Shape of the answer: n_outputs rows of n_directions or n_coordinates."""
-        return self.n_outputs * (question.n_directions if question.directions != NULL
-                                 else self.n_coordinates)
-
-    cdef bint _add(self, const Question *question, Py_ssize_t size) noexcept nogil:
-        cdef Py_ssize_t k, n_threads = 1
+    cdef const double *answer(self, const Question *question) noexcept nogil:
+        # n_outputs rows of n_directions or n_coordinates
+        cdef Py_ssize_t k, n_threads = 1, size = self.n_outputs * (
+            self.n_coordinates if question.directions == NULL else question.n_directions)
         if question.coef == NULL or question.block != NULL:
-            return False
+            return NULL
         if question.directions == NULL and question.n_directions != 0:
-            return False
-        # products are as many as coordinates at most: vectors of ones are no longer
+            return NULL
+        # products are as many as coordinates at most: sums and vectors of ones are no longer
         if not 0 <= question.n_directions <= self.n_coordinates:
-            return False
-        if not self._has_room(size, True, question.limit > 0):
-            return False
+            return NULL
         if self.records.is_sparse and not self.records.holds(True):
-            return False
+            return NULL
         for k in range(size):
             self._totals[k] = 0.0
         # plain sums are added in order
         if question.rows == NULL and question.limit > 0:
             n_threads = dpcd_paying_threads(self.records.n_threads, self.records.n_entries)
-        return self._add_in_threads(question, 0, self.n, n_threads, size)
+        if not self._add_in_threads(question, 0, self.n, n_threads, size):
+            return NULL
+        return &self._totals[0]
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:
@@ -182,11 +166,9 @@ cdef class GradientSums(LocalSums):
         if question.limit > 0:
             KERNELS.clip_norms(n_rows, K, norms, 0, question.clip, r)
         for k in range(K):
-            if ones and question.limit > 0:
-                sums[k * size + p] += KERNELS.clipped_sum_of_ones(
+            if ones:
+                sums[k * size + p] += KERNELS.sum_of_ones(
                     n_rows, r + k * n_rows, scale[p], question.limit)
-            elif ones:
-                sums[k * size + p] += KERNELS.plain_sum_of_ones(n_rows, r + k * n_rows)
             self._column_sums(&tile, r + k * n_rows, scale, question.limit, sums + k * size)
 
     cdef void _row_sums(self, const Tile *tile, const double *v, int square,
@@ -202,10 +184,8 @@ cdef class GradientSums(LocalSums):
         """sums[j] += sum over rows of r[i] X[i, j], in clipped units unless limit is zero."""
         if tile.is_sparse:
             dpcd_sum_rows(&self.records.rows, tile.n_rows, tile.rows, r, scale, limit, sums)
-        elif limit > 0:
-            KERNELS.clipped_sums(&tile.dense, r, scale, limit, tile.next_rows, True, sums)
         else:
-            KERNELS.plain_sums(&tile.dense, r, sums)
+            KERNELS.sums(&tile.dense, r, scale, limit, tile.next_rows, True, sums)
 
     cdef void _products(self, const Tile *tile, const double *w, double *out) noexcept nogil:
         """out = X @ w, the intercept included."""

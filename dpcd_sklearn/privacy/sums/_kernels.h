@@ -87,18 +87,16 @@ typedef struct {
      * several outputs it is one vector, of squared norm sum_k r[k n + i]^2 norms[k apart + i]. */
     void (*clip_norms)(ptrdiff_t n, ptrdiff_t n_outputs, const double *square_norms,
                        ptrdiff_t apart, double clip, double *r);
-    /* sums[k] += sum_i rint(clip(r[i] X[i, k] scale[k])), units of at most limit < 2^50 each.
+    /* sums[k] += sum_i rint(clip(r[i] X[i, k] scale[k])), units of at most limit < 2^50 each; or
+     * plain sum_i r[i] X[i, k], if the limit is zero: for epsilon = inf only.
      * next_rows: as above, but half (C order) or all of the next tile is asked for. */
-    void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale, double limit,
-                         ptrdiff_t next_rows, int half, double *sums);
-    /* The same sum of a tile of one contiguous column, of r[i] that weigh has not seen. */
+    void (*sums)(const dpcd_tile *tile, const double *r, const double *scale, double limit,
+                 ptrdiff_t next_rows, int half, double *sums);
+    /* The clipped sum of a tile of one contiguous column, of r[i] that weigh has not seen. */
     double (*clipped_column)(const dpcd_tile *tile, const double *r, const double *weights,
                              double scale, double limit, ptrdiff_t next_rows);
-    /* sums[k] += sum_i r[i] X[i, k]: for epsilon = inf only. */
-    void (*plain_sums)(const dpcd_tile *tile, const double *r, double *sums);
-    /* The same two sums for the intercept's constant column of ones. */
-    double (*clipped_sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
-    double (*plain_sum_of_ones)(ptrdiff_t n, const double *r);
+    /* The sum, clipped or plain, of the intercept's constant column of ones. */
+    double (*sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
     /* totals[j, k] += sum_i rows[i, j] rows[i, k], exactly, for k >= j (and some k < j). Rows hold
      * whole numbers of 16 bits whose squares add up to less than 2^31, and zeros from n_columns to
      * apart, `dpcd_pairs_apart` of it, as many as rows of the totals have. room: pairs of two rows,

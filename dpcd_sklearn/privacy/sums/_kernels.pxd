@@ -38,16 +38,13 @@ cdef extern from "_kernels.h":
         void (*weigh)(Py_ssize_t n, const double *weights, double *r) noexcept nogil
         void (*clip_norms)(Py_ssize_t n, Py_ssize_t n_outputs, const double *square_norms,
                            Py_ssize_t apart, double clip, double *r) noexcept nogil
-        void (*clipped_sums)(const dpcd_tile *tile, const double *r, const double *scale,
-                             double limit, Py_ssize_t next_rows, int half,
-                             double *sums) noexcept nogil
+        void (*sums)(const dpcd_tile *tile, const double *r, const double *scale, double limit,
+                     Py_ssize_t next_rows, int half, double *sums) noexcept nogil
         double (*clipped_column)(const dpcd_tile *tile, const double *r, const double *weights,
                                  double scale, double limit,
                                  Py_ssize_t next_rows) noexcept nogil
-        void (*plain_sums)(const dpcd_tile *tile, const double *r, double *sums) noexcept nogil
-        double (*clipped_sum_of_ones)(Py_ssize_t n, const double *r, double scale,
-                                      double limit) noexcept nogil
-        double (*plain_sum_of_ones)(Py_ssize_t n, const double *r) noexcept nogil
+        double (*sum_of_ones)(Py_ssize_t n, const double *r, double scale,
+                              double limit) noexcept nogil
         void (*add_products)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                              Py_ssize_t apart, int32_t *room, int64_t *totals) noexcept nogil
         void (*image_norms)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,

@@ -346,12 +346,13 @@ static void DPCD_NAME(dpcd_scaled_rows)(const dpcd_tile *t, const double *scale,
         DPCD_BY_CELL(t, DPCD_NAME(dpcd_scale_rows), scale, factors, magic, next, out, NULL, apart);
 }
 
-static void DPCD_NAME(dpcd_clipped_sums)(const dpcd_tile *t, const double *r, const double *scale,
-                                         double limit, ptrdiff_t next_rows, int half,
-                                         double *sums)
+static void DPCD_NAME(dpcd_sums)(const dpcd_tile *t, const double *r, const double *scale,
+                                 double limit, ptrdiff_t next_rows, int half, double *sums)
 {
     const char *next = dpcd_next_tile(t, next_rows);
-    if (t->c_order)
+    if (limit == 0.0)
+        DPCD_BY_CELL(t, dpcd_add_plain, r, sums);
+    else if (t->c_order)
         DPCD_BY_CELL(t, DPCD_NAME(dpcd_clipped_sums_c), r, scale, limit, next, half, sums);
     else
         DPCD_BY_CELL(t, DPCD_NAME(dpcd_clipped_sums_f), r, scale, limit, next, sums);
@@ -374,11 +375,9 @@ static const dpcd_kernels DPCD_NAME(dpcd_kernels) = {
     DPCD_NAME(dpcd_scaled_rows),
     dpcd_weigh,
     dpcd_clip_norms,
-    DPCD_NAME(dpcd_clipped_sums),
+    DPCD_NAME(dpcd_sums),
     DPCD_NAME(dpcd_clipped_column),
-    dpcd_plain_sums,
-    dpcd_clipped_sum_of_ones,
-    dpcd_plain_sum_of_ones,
+    dpcd_sum_of_ones,
     DPCD_NAME(dpcd_add_products),
     DPCD_NAME(dpcd_image_norms),
     DPCD_NAME(dpcd_whole_dot),

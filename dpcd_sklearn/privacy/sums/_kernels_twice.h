@@ -125,11 +125,6 @@ DPCD_INLINE void dpcd_add_plain(const dpcd_tile *t, const double *restrict r,
     }
 }
 
-static void dpcd_plain_sums(const dpcd_tile *t, const double *r, double *sums)
-{
-    DPCD_BY_CELL(t, dpcd_add_plain, r, sums);
-}
-
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
 static void dpcd_load(const dpcd_matrix *m, ptrdiff_t i0, const ptrdiff_t *rows,
@@ -221,21 +216,17 @@ static void dpcd_clip_norms(ptrdiff_t n, ptrdiff_t n_outputs,
     }
 }
 
-static double dpcd_clipped_sum_of_ones(ptrdiff_t n, const double *restrict r,
-                                       double scale, double limit)
+static double dpcd_sum_of_ones(ptrdiff_t n, const double *restrict r, double scale, double limit)
 {
     uint64_t bits = 0;
+    double plain = 0.0;
     ptrdiff_t i;
+    if (limit == 0.0) {
+        for (i = 0; i < n; i++) plain += r[i];
+        return plain;
+    }
     for (i = 0; i < n; i++) bits += dpcd_unit_bits(r[i] * scale, limit);
     return dpcd_sum_of_bits(bits, n);
-}
-
-static double dpcd_plain_sum_of_ones(ptrdiff_t n, const double *restrict r)
-{
-    double s = 0.0;
-    ptrdiff_t i;
-    for (i = 0; i < n; i++) s += r[i];
-    return s;
 }
 
 /* ---- pairs of whole numbers of 16 bits, see ``_pairs_body.h`` --------------------------------- */

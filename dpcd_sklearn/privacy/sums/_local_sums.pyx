@@ -1,7 +1,6 @@
 """The common part of sums in this process: buffers, and shares of rows for threads."""
 
 import numpy as np
-from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
 from ...losses._loss cimport Loss
@@ -53,28 +52,7 @@ cdef class LocalSums(Sums):
         if records.y == NULL:
             raise ValueError("sums over records need their targets")
         self.roots = np.sqrt(smoothness, dtype=np.float64)
-        self._totals, self._integers = np.empty(0), np.empty(0, dtype=np.int64)
-
-    cdef bint _has_room(self, Py_ssize_t size, bint totals, bint integers) noexcept nogil:
-        """Room for so many sums, made when it is needed; False when out of memory."""
-        if not (totals and self._totals.shape[0] < size
-                or integers and self._integers.shape[0] < size):
-            return True
-        with gil:
-            try:
-                if totals and self._totals.shape[0] < size:
-                    self._totals = np.empty(size)
-                if integers and self._integers.shape[0] < size:
-                    self._integers = np.empty(size, dtype=np.int64)
-            except MemoryError:
-                return False
-        return True
-
-    cdef void _round(self, Py_ssize_t size) noexcept nogil:
-        """Totals, which are integers below 2^53, as integers."""
-        cdef Py_ssize_t k
-        for k in range(size):
-            self._integers[k] = <int64_t>self._totals[k]
+        self._totals = np.empty(n_outputs * self.n_coordinates)
 
     cdef bint _add_in_threads(self, const Question *question, Py_ssize_t start, Py_ssize_t stop,
                               Py_ssize_t n_threads, Py_ssize_t size) noexcept nogil:

@@ -21,7 +21,6 @@ checks (``DPCD_SAFE``) sums anew after each refresh and compares.
 """
 
 import numpy as np
-from libc.stdint cimport int64_t
 
 from ...losses._loss cimport Loss
 from ._local_sums cimport LocalSums
@@ -68,29 +67,20 @@ cdef class MovingSums(LocalSums):
         self._starts, self._step_starts = (np.zeros(n_outputs + 1, dtype=np.intp) for _ in "ab")
         self._widths, self._kept_sizes = (np.empty(n_outputs, dtype=np.intp) for _ in "ab")
         self._intercept_steps = np.zeros(n_outputs)
-        # made when they are needed: see _has_norms and _has_steps
-        self._norms = None
-        self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
+        # memory is taken when they are written: norms by joint sums alone
+        self._norms = np.empty(n_outputs * self.n)
+        self._step, self._step_columns = np.empty(self._size), np.empty(self._size, dtype=np.intp)
         self._state = SETTLED
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t at = self._answer_at(question) if question.limit > 0 else -1
-        return &self._integers[at] if at >= 0 else NULL
-
-    cdef const double *plain(self, const Question *question) noexcept nogil:
-        cdef Py_ssize_t at = self._answer_at(question) if question.limit == 0 else -1
-        return &self._totals[at] if at >= 0 else NULL
-
-    cdef Py_ssize_t _answer_at(self, const Question *question) noexcept nogil:
-        """Where the answer begins among the sums; -1 when out of memory."""
+    cdef const double *answer(self, const Question *question) noexcept nogil:
         cdef bint separate = question.block == NULL and not question.joint
         if self._keeps(question):
-            return 0 if question.block == NULL else question.block[0]
+            return &self._totals[0 if question.block == NULL else question.block[0]]
         if not self._sum(question):
-            return -1
+            return NULL
         self._state = KEPT if separate else SETTLED
         self._kept_limit, self._kept_clip = question.limit, question.clip
-        return 0
+        return &self._totals[0]
 
     cdef bint _keeps(self, const Question *question) noexcept nogil:
         """Whether the answer is there already, or after a refresh."""
@@ -107,8 +97,8 @@ cdef class MovingSums(LocalSums):
         return True
 
     cdef void _check_refresh(self, const Question *question) noexcept with gil:
-        kept = np.array(self._integers[:question.size])
-        if not self._sum(question) or not np.array_equal(kept, self._integers[:question.size]):
+        kept = np.array(self._totals[:question.size])
+        if not self._sum(question) or not np.array_equal(kept, self._totals[:question.size]):
             Py_FatalError("sums that were brought up to date differ from those of a pass")
 
     cdef bint _has_step(self) noexcept nogil:
@@ -116,16 +106,14 @@ cdef class MovingSums(LocalSums):
 
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
-        cdef Py_ssize_t k, b, j, n = 0, start = 0, end, n_kept = self._count_kept(block, size, step)
+        cdef Py_ssize_t k, b, j, n = 0, start = 0, end
         cdef bint few
-        if n_kept == 0:
+        if self._count_kept(block, size, step) == 0:
             return True
         if self._has_step():  # two steps without a question between them
             if not self._settle():
                 return False
             self._state = SETTLED
-        if not self._has_steps(n_kept):
-            return False
         for k in range(self.n_outputs):
             self._step_starts[k] = n
             self._intercept_steps[k] = 0.0
@@ -202,32 +190,10 @@ cdef class MovingSums(LocalSums):
         """How far on a record's norm in the next output is; 0 when the outputs' are the same."""
         return 0 if question.block == NULL and self._alike else self.n
 
-    cdef bint _has_norms(self) noexcept nogil:
-        """Room for norms of records, which joint sums alone need; False when out of memory."""
-        if self._norms is not None:
-            return True
-        with gil:
-            try:
-                self._norms = np.empty(self.n_outputs * self.n)
-            except MemoryError:
-                return False
-        return True
-
-    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil:
-        """Room for a step of so many coordinates; False when out of memory."""
-        if self._step.shape[0] >= size:
-            return True
-        with gil:
-            try:
-                self._step, self._step_columns = np.empty(size), np.empty(size, dtype=np.intp)
-            except MemoryError:
-                return False
-        return True
-
     # ---- what a subclass does ----
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
-        """Fill _integers, or _totals with plain sums, at the iterate; False when out of memory.
+        """Fill `_totals` at the iterate; False when out of memory.
 
         A step that waits is made on the way.
         """

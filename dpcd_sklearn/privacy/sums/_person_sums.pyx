@@ -15,7 +15,7 @@
 
 import numpy as np
 from libc.math cimport INFINITY, rint, sqrt
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ...losses._loss cimport Loss
@@ -66,11 +66,10 @@ cdef class PersonSums(Sums):
     cdef Records _records
     cdef const double[::1] _y, _weights
     cdef const Py_ssize_t[::1] _order, _starts
-    cdef double[::1] _factors, _one, _margins, _slopes
-    cdef int64_t[::1] _integers
+    cdef double[::1] _factors, _one, _margins, _slopes, _totals
     cdef Loss _loss
     cdef bint _fit_intercept
-    cdef Py_ssize_t _p, _n_outputs
+    cdef Py_ssize_t _p
     # coordinates of one output that a person's vector has, ascending, and marks of those of columns
     cdef Py_ssize_t[::1] _columns
     cdef Py_ssize_t _n_columns
@@ -85,8 +84,8 @@ cdef class PersonSums(Sums):
         self._records, self._y, self._weights = records, y, weights
         self._order, self._starts, self._drawn = order, starts, drawn
         self._loss, self._fit_intercept, self._p = loss, fit_intercept, records.p
-        self._n_outputs = n_outputs
         cdef Py_ssize_t size = self._p + fit_intercept
+        self.n_coordinates, self.n_outputs = size, n_outputs
         if smoothness.shape != (size,):
             raise ValueError(f"smoothness has shape {smoothness.shape}, expected ({size},)")
         if records.is_sparse and not records.holds(True):
@@ -97,7 +96,7 @@ cdef class PersonSums(Sums):
         self._factors = 1.0 / np.sqrt(smoothness, dtype=np.float64)
         self._one = np.zeros(n_outputs * size)
         self._margins, self._slopes = np.empty((2, n_outputs * BLOCK))
-        self._integers = np.empty(n_outputs * size, dtype=np.int64)
+        self._totals = np.empty(n_outputs * size)
 
     def row_sums(self, *asked):
         """See GeometrySums; of one record of each person."""
@@ -133,23 +132,23 @@ cdef class PersonSums(Sums):
         """
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Question question = question_of(NULL, len(w), True, clip, limit)
-        if w.shape[0] != self._integers.shape[0] or not self._smallest > 0:
+        if w.shape[0] != self._totals.shape[0] or not self._smallest > 0:
             raise ValueError("gradients are of all coefficients, in a geometry that was measured")
         question.coef = &w[0]
         with nogil:
-            self.integers(&question)
-        return np.array(self._integers)
+            self.answer(&question)
+        return np.array(self._totals, dtype=np.int64)
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+    cdef const double *answer(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t u
         if (question.limit <= 0 or question.coef == NULL or question.anchor != NULL
                 or question.directions != NULL or question.rows != NULL
                 or question.block != NULL):
             return NULL
-        memset(&self._integers[0], 0, self._integers.shape[0] * sizeof(int64_t))
+        memset(&self._totals[0], 0, self._totals.shape[0] * sizeof(double))
         for u in range(self._starts.shape[0] - 1):
             self._add(question, self._starts[u], self._starts[u + 1])
-        return &self._integers[0]
+        return &self._totals[0]
 
     cdef void _add(self, const Question *question, Py_ssize_t start,
                    Py_ssize_t stop) noexcept nogil:
@@ -164,7 +163,7 @@ cdef class PersonSums(Sums):
             self._list_columns()
         # 2. in the geometry of M^(-1/2), over the root of their number; its norm
         scale = 1.0 / sqrt(<double>(stop - start))
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for c in range(self._n_columns):
                 j = self._columns[c]
                 v = self._one[k * size + j] * scale * self._factors[j]
@@ -175,7 +174,7 @@ cdef class PersonSums(Sums):
             norm = self._image_norm(norm)
         # 3. clipped as one vector: of what overflows nothing is left
         scale = question.limit / question.clip if norm <= question.clip else question.limit / norm
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for c in range(self._n_columns):
                 j = k * size + self._columns[c]
                 units = rint(self._one[j] * scale)
@@ -184,13 +183,13 @@ cdef class PersonSums(Sums):
                     units = 0.0
                 units = units if units < question.limit else question.limit
                 units = units if units > -question.limit else -question.limit
-                self._integers[j] += <int64_t>units
+                self._totals[j] += units
 
     cdef double _image_norm(self, double length) noexcept nogil:
         """At least the norm of the vector's image, over the least singular value."""
         cdef Py_ssize_t i, j, k, size = self._factors.shape[0]
         cdef double entry, square = 0.0, slack
-        for k in range(self._n_outputs):
+        for k in range(self.n_outputs):
             for j in range(size):
                 entry = 0.0
                 for i in range(j + 1):
@@ -225,12 +224,12 @@ cdef class PersonSums(Sums):
         for i in range(n):
             if not self._records.is_sparse:
                 self._read(start + i, &self._tile[i, 0])
-            for k in range(self._n_outputs):
+            for k in range(self.n_outputs):
                 self._margins[k * n + i] = self._margin(start + i, i, w + k * size)
-        self._loss.derivatives(n, self._n_outputs, &self._margins[0], &self._y[start],
+        self._loss.derivatives(n, self.n_outputs, &self._margins[0], &self._y[start],
                                &self._slopes[0])
         for i in range(n):
-            for k in range(self._n_outputs):
+            for k in range(self.n_outputs):
                 r = dpcd_bounded(self._slopes[k * n + i] * self._weights[start + i])
                 self._add_row(start + i, i, r, &self._one[k * size])
 

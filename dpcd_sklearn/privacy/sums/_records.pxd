@@ -1,5 +1,3 @@
-from libc.stdint cimport int64_t
-
 from ._kernels cimport dpcd_matrix
 
 
@@ -25,13 +23,13 @@ cdef extern from "_sparse.h":
                           double *out) noexcept nogil
     void dpcd_sum_columns(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,
                           const double *r, const double *roots, double clip, double limit,
-                          double *plain, int64_t *integers) noexcept nogil
+                          double *sums) noexcept nogil
     void dpcd_sum_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
                        const double *r, const double *scale, double limit,
                        double *sums) noexcept nogil
     void dpcd_change_rows(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *rows,
                           const double *now, const double *scale, double limit, double *r,
-                          int64_t *sums) noexcept nogil
+                          double *sums) noexcept nogil
     Py_ssize_t dpcd_count(const dpcd_sparse *m, Py_ssize_t n, const Py_ssize_t *lines,
                           Py_ssize_t most) noexcept nogil
     Py_ssize_t dpcd_touch(const dpcd_sparse *m, Py_ssize_t n_columns, const Py_ssize_t *columns,

@@ -8,6 +8,7 @@
 """
 
 import math
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +30,6 @@ class Opening(NamedTuple):
     options: dict = {}
     n_outputs: int = 1
 
-    @property
-    def n_coordinates(self):
-        """The smoothness of one output; only `moving` has that of all outputs."""
-        outputs = self.n_outputs if self.kind == "moving" else 1
-        return len(self.smoothness) // outputs
-
     def of(self, place):
         """The sums of a place."""
         options = dict(self.options, fit_intercept=self.fit_intercept, n_outputs=self.n_outputs)
@@ -51,7 +46,7 @@ class Part:
     """
 
     def __init__(self, place):
-        self._place, self._sums, self._opening = place, None, None
+        self._place, self._sums = place, None
 
     def answer(self, opening, changes, question):
         """Partial sums, from what is public; secret.
@@ -69,7 +64,6 @@ class Part:
         ndarray or Moments
         """
         if opening is not None:
-            self._opening = opening
             self._sums = opening.of(self._place) if opening.kind is not None else None
         for name, *arguments in changes:
             if name == "move":
@@ -78,8 +72,7 @@ class Part:
                 self._sums.measure(*arguments)
         name, *arguments = question
         if name == "sums":
-            opening = self._opening
-            return answer(self._sums, *arguments, opening.n_coordinates, opening.n_outputs)
+            return answer(self._sums, *arguments)
         of, options = arguments[:-1], dict(arguments[-1])
         asked = self._place if self._sums is None else self._sums
         if (rows := options.pop("rows", None)) is not None:
@@ -176,19 +169,17 @@ class RemotePlace(Place):
         return RemotePlace(self._ask, len(rows), self.n_features, rows=rows)
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
-        options = {"whole": whole}
-        opening = Opening("moving", loss, smoothness, fit_intercept, options, n_outputs)
-        return RemoteSums(Dialogue(self._ask, opening), opening.n_coordinates, n_outputs)
+        opened = Opening("moving", loss, smoothness, fit_intercept, {"whole": whole}, n_outputs)
+        return RemoteSums(Dialogue(self._ask, opened), len(smoothness) // n_outputs, n_outputs)
 
     def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
-        opening = Opening("stated", loss, smoothness, fit_intercept, n_outputs=n_outputs)
-        return RemoteSums(Dialogue(self._ask, opening), opening.n_coordinates, n_outputs)
+        opened = Opening("stated", loss, smoothness, fit_intercept, n_outputs=n_outputs)
+        return RemoteSums(Dialogue(self._ask, opened), len(smoothness), n_outputs)
 
     def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
         options = {"max_weight": max_weight}
-        opening = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
-        dialogue = Dialogue(self._ask, opening)
-        return RemoteCurvatureSums(dialogue, reads_short_rows=not self._of_persons)
+        opened = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
+        return RemoteCurvatureSums(Dialogue(self._ask, opened), not self._of_persons)
 
     def counts(self, of, *, edges=None, around=None):
         options = {"edges": edges, "around": around, "rows": self._rows}
@@ -198,37 +189,32 @@ class RemotePlace(Place):
         return joined(Dialogue(self._ask, _PLACE).answers("moments", {"centered": centered}))
 
 
+def _of_all_parts(method):
+    """The method of sums, which asks all parts and adds up their answers."""
+
+    @wraps(method)
+    def ask(self, *arguments):
+        return self._dialogue.ask(method.__name__, *arguments, {})
+
+    return ask
+
+
 class RemoteCurvatureSums:
     """Answers of GeometrySums, or PersonSums, of all parts together; the methods are theirs."""
 
     def __init__(self, dialogue, reads_short_rows):
         self._dialogue, self.reads_short_rows = dialogue, reads_short_rows
 
-    def gram(self, row_norm, units):
-        return self._dialogue.ask("gram", row_norm, units, {})
-
-    def row_sums(self, row_norm, units, units_of_squares):
-        return self._dialogue.ask("row_sums", row_norm, units, units_of_squares, {})
-
-    def times(self, most, units):
-        return self._dialogue.ask("times", most, units, {})
+    gram = _of_all_parts(GeometrySums.gram)
+    row_sums = _of_all_parts(GeometrySums.row_sums)
+    times = _of_all_parts(PersonSums.times)
+    image_grams = _of_all_parts(GeometrySums.image_grams)
+    gradient = _of_all_parts(GeometrySums.gradient)
 
     def measure(self, transform, largest, smallest, narrow=None):
         self._dialogue.change("measure", transform, largest, smallest, narrow)
 
-    def image_grams(self, transform, coef, *widths_and_units):
-        grams = self._dialogue.ask("image_grams", transform, np.array(coef), *widths_and_units, {})
-        return list(grams)
-
-    def gradient(self, coef, clip, limit):
-        return self._dialogue.ask("gradient", np.array(coef), clip, limit, {})
-
-    gram.__doc__ = GeometrySums.gram.__doc__
-    row_sums.__doc__ = GeometrySums.row_sums.__doc__
-    times.__doc__ = PersonSums.times.__doc__
-    image_grams.__doc__ = GeometrySums.image_grams.__doc__
     measure.__doc__ = GeometrySums.measure.__doc__
-    gradient.__doc__ = GeometrySums.gradient.__doc__
 
 
 def joined(parts):

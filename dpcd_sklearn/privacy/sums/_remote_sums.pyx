@@ -12,7 +12,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from libc.stdint cimport int64_t
 
 from ...utils._interrupts cimport hold
 from ._sums cimport Question, Sums, question_of
@@ -45,14 +44,12 @@ cdef class RemoteSums(Sums):
     """
 
     cdef object _dialogue
-    cdef Py_ssize_t _n_coordinates, _n_outputs
-    cdef int64_t[::1] _integers
     cdef double[::1] _totals
     cdef object _kept  # the last question to all coordinates one by one, and its answer
 
     def __init__(self, dialogue, n_coordinates, n_outputs=1):
         self._dialogue = dialogue
-        self._n_coordinates, self._n_outputs = n_coordinates, n_outputs
+        self.n_coordinates, self.n_outputs = n_coordinates, n_outputs
 
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
@@ -67,49 +64,38 @@ cdef class RemoteSums(Sums):
                 return hold(error)
         return True
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
+    cdef const double *answer(self, const Question *question) noexcept nogil:
         with gil:
             try:
-                if question.limit > 0:
-                    self._integers = self._ask(question, np.int64)
-                    return &self._integers[0]
+                self._totals = self._ask(question)
+                return &self._totals[0]
             except BaseException as error:
                 self._dialogue.fail()
                 hold(error)
         return NULL
 
-    cdef const double *plain(self, const Question *question) noexcept nogil:
-        with gil:
-            try:
-                if question.limit == 0:
-                    self._totals = self._ask(question, np.float64)
-                    return &self._totals[0]
-            except BaseException as error:
-                self._dialogue.fail()
-                hold(error)
-        return NULL
-
-    cdef _ask(self, const Question *question, dtype):
-        cdef Py_ssize_t size = self._n_outputs * self._n_coordinates, m = question.n_directions
+    cdef _ask(self, const Question *question):
+        cdef Py_ssize_t size = self.n_outputs * self.n_coordinates, m = question.n_directions
         asked = Asked(
             question.size, bool(question.joint), question.clip, question.limit,
             _indices(question.block, question.size),
             _numbers(question.coef, size),
             _numbers(question.anchor, size),
-            _numbers(question.directions, m * self._n_coordinates),
+            _numbers(question.directions, m * self.n_coordinates),
             _indices(question.rows, question.n_rows),
         )
         if self._knows(asked):
             at = asked.block[0]
             return self._kept[1][at : at + 1].copy()
         sums = self._dialogue.ask("sums", asked)
-        expected = _size(asked, self._n_outputs, self._n_coordinates)
+        expected = _size(self, asked)
+        dtype = np.int64 if asked.limit > 0 else np.float64
         if sums.shape != (expected,) or sums.dtype != dtype:
             raise TypeError(f"expected {expected} sums of {np.dtype(dtype)}, got {sums.shape[0]} "
                             f"of {sums.dtype}")
-        sums = np.ascontiguousarray(sums)
+        sums = np.ascontiguousarray(sums, dtype=np.float64)
         if asked.block is None and asked.coef is None and not asked.joint:
-            self._kept = asked, sums.copy()
+            self._kept = asked, sums
         return sums
 
     cdef bint _knows(self, asked):
@@ -120,12 +106,12 @@ cdef class RemoteSums(Sums):
         return asked.coef is None and (asked.limit, asked.clip) == (kept.limit, kept.clip)
 
 
-def _size(asked, n_outputs, n_coordinates):
+cdef Py_ssize_t _size(Sums sums, asked) except -1:
     if asked.coef is None:
         return asked.size
     if asked.directions is None:
-        return n_outputs * n_coordinates
-    return n_outputs * (len(asked.directions) // n_coordinates)
+        return sums.n_outputs * sums.n_coordinates
+    return sums.n_outputs * (len(asked.directions) // sums.n_coordinates)
 
 
 cdef _indices(const Py_ssize_t *values, Py_ssize_t size):
@@ -152,14 +138,13 @@ def make_move(Sums sums, block, step):
         raise held(MemoryError("out of memory for a move of the iterate"))
 
 
-def answer(Sums sums, asked, n_coordinates, n_outputs=1):
+def answer(Sums sums, asked):
     """The sums of one part of the records: secret.
 
     Parameters
     ----------
     sums : Sums
     asked : Asked
-    n_coordinates, n_outputs : int
 
     Returns
     -------
@@ -168,36 +153,31 @@ def answer(Sums sums, asked, n_coordinates, n_outputs=1):
     cdef Question question = question_of(NULL, asked.size, asked.joint, asked.clip, asked.limit)
     cdef const Py_ssize_t[::1] block, rows
     cdef const double[::1] coef, anchor, directions
-    cdef const int64_t *integers = NULL
-    cdef const double *plain = NULL
-    cdef Py_ssize_t size = _size(asked, n_outputs, n_coordinates), none = 0
+    cdef const double *found
+    cdef Py_ssize_t size = _size(sums, asked), none = 0
+    cdef Py_ssize_t n_coefs = sums.n_outputs * sums.n_coordinates
     if asked.block is not None:
         block = _checked(asked.block, np.intp, asked.size)
         question.block = &block[0]
     if asked.coef is not None:
-        coef = _checked(asked.coef, np.float64, n_outputs * n_coordinates)
+        coef = _checked(asked.coef, np.float64, n_coefs)
         question.coef = &coef[0]
     if asked.anchor is not None:
-        anchor = _checked(asked.anchor, np.float64, n_outputs * n_coordinates)
+        anchor = _checked(asked.anchor, np.float64, n_coefs)
         question.anchor = &anchor[0]
     if asked.directions is not None:
         directions = _checked(asked.directions, np.float64, len(asked.directions))
         question.directions = &directions[0]
-        question.n_directions = len(asked.directions) // n_coordinates
+        question.n_directions = len(asked.directions) // sums.n_coordinates
     if asked.rows is not None:
         rows = np.ascontiguousarray(asked.rows, dtype=np.intp)
         question.n_rows = rows.shape[0]
         question.rows = &rows[0] if rows.shape[0] else &none
     with nogil:
-        if question.limit > 0:
-            integers = sums.integers(&question)
-        else:
-            plain = sums.plain(&question)
-    if integers != NULL:
-        return np.array(<const int64_t[:size]>integers)
-    if plain != NULL:
-        return np.array(<const double[:size]>plain)
-    raise held(MemoryError("out of memory for sums over records"))
+        found = sums.answer(&question)
+    if found == NULL:
+        raise held(MemoryError("out of memory for sums over records"))
+    return np.array(<const double[:size]>found, dtype=np.int64 if question.limit > 0 else None)
 
 
 def _checked(array, dtype, size):

@@ -181,12 +181,12 @@ static inline void dpcd_whole_row_sums(const dpcd_sparse *m, ptrdiff_t i0, ptrdi
 
 /* ---- (b) sums over records ----------------------------------------------------------------- */
 
-/* integers[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in units of clip * roots over limit, of
- * at most limit each; or the plain sums, when limit is zero. */
+/* sums[k] = sum_i of r[i] X[i, columns[k]] (NULL: all), in integer units of clip * roots over limit,
+ * of at most limit each; or the plain sums, when limit is zero. */
 static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
                                     const ptrdiff_t *columns, const double *restrict r,
                                     const double *restrict roots, double clip, double limit,
-                                    double *restrict plain, int64_t *restrict integers)
+                                    double *restrict sums)
 {
     ptrdiff_t k, q;
     for (k = 0; k < n_columns; k++) {
@@ -197,10 +197,7 @@ static inline void dpcd_sum_columns(const dpcd_sparse *m, ptrdiff_t n_columns,
             for (q = 0; q < 4; q++)
                 s[q] += dpcd_term(m, at + q, j, r[dpcd_where(m, at + q)], scale, limit);
         for (; at < end; at++) s[0] += dpcd_term(m, at, j, r[dpcd_where(m, at)], scale, limit);
-        if (limit > 0)
-            integers[k] = (int64_t)((s[0] + s[1]) + (s[2] + s[3]));
-        else
-            plain[k] = (s[0] + s[1]) + (s[2] + s[3]);
+        sums[k] = (s[0] + s[1]) + (s[2] + s[3]);
     }
 }
 
@@ -224,7 +221,7 @@ static inline void dpcd_sum_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdif
 /* The derivatives of these records become `now`, and the sums of all columns follow; X by row. */
 static inline void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptrdiff_t *rows,
                                     const double *restrict now, const double *restrict scale,
-                                    double limit, double *restrict r, int64_t *restrict sums)
+                                    double limit, double *restrict r, double *restrict sums)
 {
     ptrdiff_t k;
     for (k = 0; k < n; k++) {
@@ -236,8 +233,8 @@ static inline void dpcd_change_rows(const dpcd_sparse *m, ptrdiff_t n, const ptr
             ptrdiff_t ahead = dpcd_where(m, at + DPCD_AHEAD < end ? at + DPCD_AHEAD : at);
             DPCD_PREFETCH(sums + ahead);
             DPCD_PREFETCH(scale + ahead);
-            sums[j] += (int64_t)(dpcd_term(m, at, j, after, scale[j], limit) -
-                                 dpcd_term(m, at, j, before, scale[j], limit));
+            sums[j] += dpcd_term(m, at, j, after, scale[j], limit) -
+                       dpcd_term(m, at, j, before, scale[j], limit);
         }
     }
 }

@@ -10,7 +10,6 @@
 """
 
 import numpy as np
-from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -65,19 +64,16 @@ cdef class SparseSums(MovingSums):
         # of a slice of records: targets, weights; margins, norms and derivatives of all outputs
         self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
         self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
-        self._inverses = np.empty(0)  # of the smoothness, when norms of rows need them
+        self._inverses = 1 / np.asarray(self._smoothness)
         self._reads_rows = self.p <= max(self.n, WIDE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
 
     cdef bint _sum(self, const Question *question) noexcept nogil:
         cdef Py_ssize_t c, k
+        cdef double root
         cdef bint clips = question.limit > 0
         cdef bint full = question.block == NULL and self._reads_rows
-        if question.joint and clips and not (self._has_norms() and self._has_inverses()):
-            return False
-        if not self._has_room(question.size, full or not clips, clips):
-            return False
         if self._has_step() and not (full and self._moves_all()):
             if not self._settle():
                 return False
@@ -93,27 +89,11 @@ cdef class SparseSums(MovingSums):
             self._norms_known = question.block == NULL
         for k in range(self.n_outputs):
             if self._has_ones(k):
-                self._sum_ones(question, k)
+                root = self.roots[k * self.n_coordinates + self.p]
+                self._totals[self._starts[k + 1] - 1] = KERNELS.sum_of_ones(
+                    self.n, &self._derivatives[0] + k * self.n,
+                    question.limit / (question.clip * root), question.limit)
         return True
-
-    cdef bint _has_inverses(self) noexcept nogil:
-        if self._inverses.shape[0] < self._size:
-            with gil:
-                try:
-                    self._inverses = 1 / np.asarray(self._smoothness)
-                except MemoryError:
-                    return False
-        return True
-
-    cdef void _sum_ones(self, const Question *question, Py_ssize_t k) noexcept nogil:
-        cdef Py_ssize_t at = self._starts[k + 1] - 1
-        cdef const double *r = &self._derivatives[0] + k * self.n
-        cdef double root = self.roots[k * self.n_coordinates + self.p]
-        if question.limit > 0:
-            self._integers[at] = <int64_t>KERNELS.clipped_sum_of_ones(
-                self.n, r, question.limit / (question.clip * root), question.limit)
-        else:
-            self._totals[at] = KERNELS.plain_sum_of_ones(self.n, r)
 
     # ---- all coordinates, by rows ----
 
@@ -124,11 +104,7 @@ cdef class SparseSums(MovingSums):
         if question.limit > 0:  # plain sums are added in order
             n_threads = dpcd_paying_threads(self.records.n_threads,
                                             self.n_outputs * self.records.n_entries)
-        if not self._add_in_threads(question, 0, self.n, n_threads, self._size):
-            return False
-        if question.limit > 0:
-            self._round(self._size)
-        return True
+        return self._add_in_threads(question, 0, self.n, n_threads, self._size)
 
     cdef bint _add_rows(self, const Question *question, Py_ssize_t i, Py_ssize_t stop,
                         double *sums) noexcept nogil:
@@ -186,9 +162,7 @@ cdef class SparseSums(MovingSums):
             dpcd_sum_columns(
                 &self.records.columns, self._widths[k], self._part(question, k),
                 &self._derivatives[0] + k * self.n, &self.roots[0] + k * self.n_coordinates,
-                question.clip, question.limit,
-                NULL if question.limit > 0 else &self._totals[0] + start,
-                &self._integers[0] + start if question.limit > 0 else NULL)
+                question.clip, question.limit, &self._totals[0] + start)
         return True
 
     cdef Py_ssize_t _touch(self, const Py_ssize_t *columns, Py_ssize_t n_columns) noexcept nogil:
@@ -342,7 +316,7 @@ cdef class SparseSums(MovingSums):
                 start = k * self.n_coordinates
                 dpcd_change_rows(&self.records.rows, m, where, now + k * m,
                                  &self._scale[0] + start, question.limit,
-                                 &self._derivatives[0] + k * self.n, &self._integers[0] + start)
+                                 &self._derivatives[0] + k * self.n, &self._totals[0] + start)
             at += m
         return True
 
@@ -356,5 +330,5 @@ cdef class SparseSums(MovingSums):
             unit = self._scale[at]
             for m in range(n):
                 before, after = self._derivatives[k * self.n + where[m]], now[k * n + m]
-                self._integers[at] += <int64_t>(dpcd_units(after * unit, question.limit)
-                                                - dpcd_units(before * unit, question.limit))
+                self._totals[at] += (dpcd_units(after * unit, question.limit)
+                                     - dpcd_units(before * unit, question.limit))

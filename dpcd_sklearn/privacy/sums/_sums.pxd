@@ -1,4 +1,3 @@
-from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 
@@ -29,10 +28,11 @@ cdef inline Question question_of(const Py_ssize_t *block, Py_ssize_t size, bint 
 
 
 cdef class Sums:
+    cdef readonly Py_ssize_t n_coordinates, n_outputs  # coordinates of an output
+
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil
-    cdef const double *plain(self, const Question *question) noexcept nogil
+    cdef const double *answer(self, const Question *question) noexcept nogil
 
 
 cdef class Place:

@@ -11,8 +11,6 @@
 (d) Asked for counts, a ``Place`` answers how many records lie in each of some public cells.
 """
 
-from libc.stdint cimport int64_t
-
 
 cdef class Sums:
     """Clipped integer sums of these coordinates at this iterate."""
@@ -24,12 +22,12 @@ cdef class Sums:
         """The iterate moved by step[k] in coordinate block[k]; False when out of memory."""
         return False
 
-    cdef const int64_t *integers(self, const Question *question) noexcept nogil:
-        """The sums, to be read until the next call; NULL when out of memory."""
-        return NULL
+    cdef const double *answer(self, const Question *question) noexcept nogil:
+        """The sums, to be read until the next call; NULL when out of memory.
 
-    cdef const double *plain(self, const Question *question) noexcept nogil:
-        """Sums without clip and rounding, for fits without noise; NULL when out of memory."""
+        They are integers below 2^53, which doubles hold. With a limit of zero, for fits without
+        noise, nothing is clipped and rounded.
+        """
         return NULL
 
     def __reduce__(self):
