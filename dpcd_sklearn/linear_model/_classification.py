@@ -11,10 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import stated_loss
 from ..plan._label_prior import found_intercepts, starts_at_shares
-from ..utils._cells import as_array, kind_of_values, numbers_of, read_labels, stated_labels
+from ..utils._cells import (
+    as_array,
+    given_back,
+    kind_of_values,
+    numbers_of,
+    on_host,
+    read_labels,
+    stated_labels,
+)
 from ..utils._compat import ClassifierMixin
 from ..utils._input import read_input
-from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._parameters import CLASSIFICATION, of

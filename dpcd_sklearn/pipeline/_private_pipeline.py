@@ -17,9 +17,9 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
+from ..utils._cells import on_host, refuse_collections
 from ..utils._compat import Pipeline, StrOptions, available_if
 from ..utils._input import by_name, reworded
-from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
 from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
