@@ -375,11 +375,12 @@ def _moments(part, local):
 
 def _example(local):
     """A record of zeros, with the names that the fit has learnt."""
-    zeros = np.zeros((1, local.n_features_in_))
-    return _named(zeros, getattr(local, "feature_names_in_", None))
+    return _named(np.zeros((1, local.n_features_in_)), local)
 
 
-def _named(X, names):
+def _named(X, local):
+    """The array as a data frame with the names that the fit has learnt, if there are some."""
+    names = getattr(local, "feature_names_in_", None)
     if names is None:
         return X
     import pandas as pd
@@ -390,9 +391,7 @@ def _named(X, names):
 def _predict(X, local, method):
     if X.shape[0] == 0:
         return getattr(local, method)(_example(local))[:0]
-    if not hasattr(X, "columns"):
-        return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
-    return getattr(local, method)(X)
+    return getattr(local, method)(X if hasattr(X, "columns") else _named(X, local))
 
 
 # ---- The estimators, by the names that they have on one machine ----------------------------------

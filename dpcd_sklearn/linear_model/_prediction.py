@@ -38,16 +38,20 @@ _HALF = 540
 _LEAST = 3.4e-308
 
 
+def coefficients_of(model):
+    """Coefficients of shape (n_outputs, n_features), dense and in double precision."""
+    coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
+    return coef.astype(np.float64, copy=False)
+
+
 def margins_of_model(model, X):
     """`margins_of` records X that a fitted linear model validates; of one output a vector."""
     check_is_fitted(model, "coef_")  # a refused fit leaves n_features_in_
     X = read_records(
         model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
     )
-    coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
-    coef = coef.astype(np.float64, copy=False)
     bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", None)
-    margins = margins_of(X, coef, model.intercept_, bounds, n_threads)
+    margins = margins_of(X, coefficients_of(model), model.intercept_, bounds, n_threads)
     return margins[:, 0] if margins.shape[1] == 1 else margins
 
 
@@ -239,9 +243,7 @@ class Exported:
 
     def _reach(self, ends):
         """The reach of records within arrays (lo, hi); None is no bound."""
-        clips = self.feature_bounds_
-        coef = self.coef_.toarray() if issparse(self.coef_) else np.asarray(self.coef_)
-        coef = np.atleast_2d(coef).astype(np.float64)
+        clips, coef = self.feature_bounds_, coefficients_of(self)
         if ends is None:
             reach = np.where(coef.any(axis=1), np.inf, 0.0)
             return float(reach[0]) if len(reach) == 1 else reach
