@@ -105,7 +105,7 @@ def partitions_of(X, y, sample_weight, groups=None):
 def _cut_by_id(n_parts, *arrays):
     """Pieces of a block, each with all records of some persons, whom a hash of the id names.
 
-    What is not valid stays in the first piece, which whoever validates it refuses by name.
+    Arrays that are not valid stay in the first piece, whose validation refuses them by name.
     """
     try:
         ids, persons = persons_of(arrays[-1], num_samples(arrays[0]))

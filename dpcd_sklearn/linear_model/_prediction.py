@@ -300,19 +300,19 @@ class _ClippedRegressor(_Clipped):
 
 
 class ClippedElasticNet(_ClippedRegressor, ElasticNet):
-    """ElasticNet whose predictions are clipped as those of the private model that it is of."""
+    """ElasticNet whose predictions are clipped like those of its private model."""
 
 
 class ClippedLasso(_ClippedRegressor, Lasso):
-    """Lasso whose predictions are clipped as those of the private model that it is of."""
+    """Lasso whose predictions are clipped like those of its private model."""
 
 
 class ClippedLinearRegression(_ClippedRegressor, LinearRegression):
-    """LinearRegression whose predictions are clipped as those of the private model it is of."""
+    """LinearRegression whose predictions are clipped like those of its private model."""
 
 
 class ClippedQuantileRegressor(_ClippedRegressor, QuantileRegressor):
-    """QuantileRegressor whose predictions are clipped as those of the private model it is of."""
+    """QuantileRegressor whose predictions are clipped like those of its private model."""
 
 
 class _ClippedMean(_Clipped):
@@ -322,23 +322,23 @@ class _ClippedMean(_Clipped):
 
 
 class ClippedTweedieRegressor(_ClippedMean, TweedieRegressor):
-    """TweedieRegressor whose predictions are clipped as those of the private model it is of."""
+    """TweedieRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedPoissonRegressor(_ClippedMean, PoissonRegressor):
-    """PoissonRegressor whose predictions are clipped as those of the private model it is of."""
+    """PoissonRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedGammaRegressor(_ClippedMean, GammaRegressor):
-    """GammaRegressor whose predictions are clipped as those of the private model it is of."""
+    """GammaRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedRidge(_ClippedRegressor, Ridge):
-    """Ridge whose predictions are clipped as those of the private model that it is of."""
+    """Ridge whose predictions are clipped like those of its private model."""
 
 
 class ClippedLogisticRegression(_Clipped, LogisticRegression):
-    """LogisticRegression whose features are clipped as those of the private model it is of."""
+    """LogisticRegression whose features are clipped like those of its private model."""
 
     def decision_function(self, X):  # of which all predictions are made
         return margins_of_model(self, X)
