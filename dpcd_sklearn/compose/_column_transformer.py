@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.utils.validation import check_is_fitted
 
@@ -159,10 +159,12 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     def _plain(self):
         """scikit-learn's, of copies of the steps."""
-        steps = [(name, _copied(step), columns) for name, step, columns in self.transformers]
+        steps = [
+            (name, clone(step, safe=False), columns) for name, step, columns in self.transformers
+        ]
         plain = ColumnTransformer(
             steps,
-            remainder=_copied(self.remainder),
+            remainder=clone(self.remainder, safe=False),
             sparse_threshold=0,
             verbose_feature_names_out=self.verbose_feature_names_out,
         )
@@ -324,10 +326,6 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 def _is_fitted_name(name):
     of_fit = name.endswith("_") and not name.startswith("__")
     return of_fit or (name.startswith("_") and name != "_sklearn_output_config")
-
-
-def _copied(step):
-    return clone(step) if isinstance(step, BaseEstimator) else step
 
 
 def make_private_column_transformer(

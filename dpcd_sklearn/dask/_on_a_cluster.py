@@ -105,7 +105,7 @@ def partitions_of(X, y, sample_weight, groups=None):
 def _cut_by_id(n_parts, *arrays):
     """Pieces of a block, each with all records of some persons, whom a hash of the id names.
 
-    What is not valid stays in the first piece, which whoever validates it refuses by name.
+    Arrays that are not valid stay in the first piece, whose validation refuses them by name.
     """
     try:
         ids, persons = persons_of(arrays[-1], num_samples(arrays[0]))
@@ -375,11 +375,12 @@ def _moments(part, local):
 
 def _example(local):
     """A record of zeros, with the names that the fit has learnt."""
-    zeros = np.zeros((1, local.n_features_in_))
-    return _named(zeros, getattr(local, "feature_names_in_", None))
+    return _named(np.zeros((1, local.n_features_in_)), local)
 
 
-def _named(X, names):
+def _named(X, local):
+    """The array as a data frame with the names that the fit has learnt, if there are some."""
+    names = getattr(local, "feature_names_in_", None)
     if names is None:
         return X
     import pandas as pd
@@ -390,9 +391,7 @@ def _named(X, names):
 def _predict(X, local, method):
     if X.shape[0] == 0:
         return getattr(local, method)(_example(local))[:0]
-    if not hasattr(X, "columns"):
-        return getattr(local, method)(_named(X, getattr(local, "feature_names_in_", None)))
-    return getattr(local, method)(X)
+    return getattr(local, method)(X if hasattr(X, "columns") else _named(X, local))
 
 
 # ---- The estimators, by the names that they have on one machine ----------------------------------

@@ -316,7 +316,7 @@ class Workers(Holders):
 def _forget(client, held):
     """Have workers drop shelves. It is not waited for: garbage is collected in any thread.
 
-    That nobody refers to an actor is not enough, since Dask's messages to it are cycles.
+    Dropping all references to an actor is not enough, since Dask's messages to it are cycles.
     """
     if held and client.status == "running":
         with suppress(RuntimeError):  # of a loop that is closed

@@ -42,7 +42,7 @@ def legend_beside(ax, **options):
 class AuditDisplay(ReadableRepr):
     """Powers of an audit.
 
-    Of each kind of release a bar is the power against half the noise, beside what is required.
+    Each bar is the power against half the noise for one kind of release; a line marks the target.
 
     Parameters
     ----------

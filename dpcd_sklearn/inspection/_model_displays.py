@@ -3,10 +3,10 @@
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..linear_model._inference import fixed_features
+from ..linear_model._prediction import coefficients_of
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import names_at_the_end
 from ..utils._texts import ReadableRepr
@@ -20,11 +20,6 @@ def _fitted_model(estimator, attribute, advice=""):
     if not hasattr(estimator, attribute):
         raise ValueError(f"{type(estimator).__name__} has no {attribute}{advice}")
     return estimator
-
-
-def coefficients_of(model):
-    """Coefficients of shape (n_outputs, n_features)."""
-    return np.atleast_2d(model.coef_.toarray() if issparse(model.coef_) else model.coef_)
 
 
 def _in_units(model, level, widths, is_used):

@@ -333,8 +333,8 @@ def least_error(kind, size, group):
 def sampled_distance(release, neighboring, group):
     """Total variation of samples' means.
 
-    Of a group of records each is in a sample by itself, and all pull one way. The curve
-    of one mean is bounded by chords, and its losses are composed as an accountant composes them.
+    Each record of a group is in a sample by itself, and all of them pull one way. The curve of one
+    mean is bounded by chords, and its losses are composed as an accountant composes them.
     """
     rate, count = release.sampling_rate, release.count
     shift = 1 / release.noise_multiplier / (2 if neighboring == "replace_one" else 1)
@@ -366,7 +366,7 @@ def mu_proved(error):
 def found_at_most(falsely, release, group):
     """How often a test finds a group, at most, that errs so often where it is not.
 
-    Of one record with Φ of the deviate plus μ, but for the spare; of more from one to the next.
+    For one record it is Φ of the deviate plus μ, but for the spare; for more, that is repeated.
     """
     mu, spare, found = 1 / release.noise_multiplier, release.spare, falsely
     for _ in range(group):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import find_leaks
 from ..linear_model._inference import fixed_features
+from ..linear_model._prediction import coefficients_of
 from ..pipeline._budget_of_step import last_step, private_part
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.ledger._accountant import PrivacyAccountant
@@ -20,7 +21,7 @@ from ..privacy.ledger._ledger_entries import package_version
 from ..privacy.ledger._ledger_report import rows_of
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
-from ._model_displays import coefficients_of, names_of
+from ._model_displays import names_of
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 MOST_COEFFICIENTS = 30

@@ -1,8 +1,8 @@
 """Records that an audit makes up for one fit: of its shape and layout, as bad as its clips admit.
 
-What is at stake is told best by the records that a release was made safe against: those that reach
-its clip, in opposite directions, or along different axes where their squares are summed. The more
-of them differ, the more is told, as group privacy says: `count` of them, that a weak release shows.
+A release tells most of the records that it was made safe against: those that reach its clip, in
+opposite directions, or along different axes where their squares are summed. The more of them
+differ, the more it tells (group privacy), so `count` of them differ, enough to show a weak release.
 """
 
 from dataclasses import dataclass
@@ -380,7 +380,7 @@ class SimulatedRecords:
 def by_person(X, y, weights):
     """The data of so many persons, each with one or more rows that are alike, and their ids.
 
-    Whose first cell lies above the middle one has many, so persons differ in their number too.
+    Persons whose first cell lies above the median have many rows, so numbers of rows differ too.
     """
     first = np.ravel(X.toarray()[:, 0] if hasattr(X, "toarray") else np.asarray(X)[:, 0])
     who = np.repeat(np.arange(len(first)), np.where(first > np.median(first), _MANY_ROWS, 1))

@@ -2,7 +2,7 @@
 
 from ._classes import full_name
 from ._conditions import KNOWN_SPLITS, all_private, counted_and_not
-from ._object_tree import holds_private, may_be_sparse, tree_of
+from ._object_tree import may_be_sparse, tree_of
 from ._rules import RULES, SEVERITIES, Leak, LeakReport, find_leaks, refuse_leaks
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "counted_and_not",
     "find_leaks",
     "full_name",
-    "holds_private",
     "may_be_sparse",
     "refuse_leaks",
     "tree_of",

@@ -115,8 +115,7 @@ def _projection(params):
 # ---- why a step maps a table of one row in another way than longer ones -------------------------
 
 
-def _refuses_one_row(params):
-    return "it refuses a row that is alone, which tells one record from two"
+_refuses_one_row = _always("it refuses a row that is alone, which tells one record from two")
 
 
 def _sums_one_row(params):

@@ -26,12 +26,17 @@ def learns(part):
     known, params = class_of(part.name), part.params or {}
     if why := known.learns(params):
         return why
-    return "add_remove" in _relations(part.root) and known.one_row_differs(params)
+    return _adds_records(part.root) and known.one_row_differs(params)
 
 
-def _relations(part):
-    found = (inner.get("neighboring") for inner in part.inside() if inner.kind == "private")
-    return {getattr(stated, "relation", stated) for stated in found}
+def _neighborings(part):
+    """The neighbours that private parts of an object state."""
+    return [inner.get("neighboring") for inner in part.inside() if inner.kind == "private"]
+
+
+def _adds_records(part):
+    """Whether neighbours of a private part of an object differ in their number of records."""
+    return any(getattr(n, "relation", n) == "add_remove" for n in _neighborings(part))
 
 
 def not_private(part):
@@ -84,7 +89,7 @@ def quotes(part):
 
 def names_of_persons(part):
     """Whether X has columns that seem to name persons, and a record is the unit."""
-    units = [one.get("neighboring") for one in part.inside() if one.kind == "private"]
+    units = _neighborings(part)
     if not units or any(getattr(unit, "max_contributions", 1) != 1 for unit in units):
         return False
     found = [str(name) for name in part.columns if is_identifier(name)]
@@ -145,11 +150,9 @@ def folds_by_row(part):
         split, holder = _split_by_number(part), part
     if not split or holder is None:
         return False
-    stated = [inner.get("neighboring") for inner in holder.inside() if inner.kind == "private"]
-    if any(getattr(n, "max_contributions", 1) is None for n in stated):
+    if any(getattr(unit, "max_contributions", 1) is None for unit in _neighborings(holder)):
         return "folds by row number under neighboring=Persons()"
-    without_n = any(getattr(n, "relation", n) == "add_remove" for n in stated)
-    return without_n and "folds by row number under neighboring='add_remove'"
+    return _adds_records(holder) and "folds by row number under neighboring='add_remove'"
 
 
 # ---- meta-estimators ----------------------------------------------------------------------------

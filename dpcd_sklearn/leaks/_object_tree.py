@@ -177,11 +177,6 @@ def tree_of(value, dense=None):
     return root
 
 
-def holds_private(value):
-    """Whether some part of an object claims a guarantee; of what is frozen nothing is claimed."""
-    return any(part.kind == "private" for part in tree_of(value).inside())
-
-
 def _is_part(value):
     fits = any(has(value, name) for name in _FITS) or has(value, "split", "get_n_splits")
     return fits and not isinstance(value, type)

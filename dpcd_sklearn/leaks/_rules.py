@@ -180,7 +180,7 @@ def find_leaks(estimator: object, X: object = None) -> LeakReport:
 def refuse_leaks(estimator, dense=None):
     """Raise a ValueError about the worst thing that the guarantee does not cover, but for notes.
 
-    What private models say of their own parameters is theirs to refuse, or to warn about.
+    Private models refuse their own parameters, or warn about them, by themselves.
 
     Parameters
     ----------

@@ -11,10 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..losses import stated_loss
 from ..plan._label_prior import found_intercepts, starts_at_shares
-from ..utils._cells import as_array, kind_of_values, numbers_of, read_labels, stated_labels
+from ..utils._cells import (
+    as_array,
+    given_back,
+    kind_of_values,
+    numbers_of,
+    on_host,
+    read_labels,
+    stated_labels,
+)
 from ..utils._compat import ClassifierMixin
 from ..utils._input import read_input
-from ..utils._other_arrays import given_back, on_host
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
 from ._parameters import CLASSIFICATION, of
@@ -83,18 +90,14 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         else:
             classes = self._stated_classes()
         self._check_number_of(classes)
-        if self.classes is not None and self.unknown_label == "raise":
-            self._refuse_unknown(y, classes)
-        self.classes_ = classes
-        return y, 1 if len(classes) == 2 else len(classes)
-
-    def _refuse_unknown(self, y, classes):
-        """An error that tells of one fact: that there is such a label (never which, or where)."""
-        if (numbers_of(y, classes) < 0).any():
-            raise ValueError(
+        refuses = self.classes is not None and self.unknown_label == "raise"
+        if refuses and (numbers_of(y, classes) < 0).any():
+            raise ValueError(  # of one fact: that there is such a label, never which, or where
                 "y holds a label that is not among classes: state it too, or let such labels count "
                 "as the first of classes with unknown_label='first'"
             )
+        self.classes_ = classes
+        return y, 1 if len(classes) == 2 else len(classes)
 
     def _stated_weights(self):
         """The weights of `class_weight`, in the order of `classes`."""

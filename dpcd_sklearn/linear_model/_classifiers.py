@@ -41,7 +41,7 @@ class DPLogisticGCD(InferenceMixin, PrivateClassifier):
         LogisticRegression, on coefficients in the units of X: columns of small numbers, whose
         squares add up to less than 1 / C, are as good as removed.
 
-        Of several values one is chosen at no further charge: see `strength_path_`.
+        If it lists several values, one is chosen at no further charge: see `strength_path_`.
     l1_ratio : float in [0, 1] or list of them, default=0.0
         Share of the l1 penalty: 0 is l2, 1 is l1.
     rule : {"gs-s", "gs-r", "gs-q"}, default=None
@@ -201,7 +201,7 @@ class DPLinearClassifier(InferenceMixin, PrivateClassifier):
         to each column's mean square (times a quarter at most), so one of size 1e-3 is as good as
         removed by 1e-4. Give such columns other units. Other penalties do not use it, and warn.
 
-        Of several values one is chosen at no further charge: see `strength_path_`.
+        If it lists several values, one is chosen at no further charge: see `strength_path_`.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, of

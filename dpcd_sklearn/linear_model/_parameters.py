@@ -402,8 +402,10 @@ def stated_solver(model):
     """
     own = {name: getattr(model, name) for name in model._of_its_name}
     own = {name: value for name, value in own.items() if value is not None}
+    if not own and isinstance(model.solver, Solver):
+        return model.solver
     if not own:
-        return _solver_of(model.solver)
+        return Solver() if model.solver == "auto" else SOLVERS[model.solver]()
     named = SOLVERS[model._named_after]
     if isinstance(model.solver, str) and model.solver in ("auto", named.word):
         solver = named(**own)
@@ -414,12 +416,6 @@ def stated_solver(model):
         f"{name}={own[name]!r} beside solver={model.solver!r}: write "
         f"solver={named.__name__}({name}={own[name]!r}), or {name}=None"
     )
-
-
-def _solver_of(stated):
-    if isinstance(stated, Solver):
-        return stated
-    return Solver() if stated == "auto" else SOLVERS[stated]()
 
 
 def bounds_of(penalty):

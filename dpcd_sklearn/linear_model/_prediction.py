@@ -38,16 +38,20 @@ _HALF = 540
 _LEAST = 3.4e-308
 
 
+def coefficients_of(model):
+    """Coefficients of shape (n_outputs, n_features), dense and in double precision."""
+    coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
+    return coef.astype(np.float64, copy=False)
+
+
 def margins_of_model(model, X):
     """`margins_of` records X that a fitted linear model validates; of one output a vector."""
     check_is_fitted(model, "coef_")  # a refused fit leaves n_features_in_
     X = read_records(
         model, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False
     )
-    coef = model.coef_.toarray() if issparse(model.coef_) else np.atleast_2d(model.coef_)
-    coef = coef.astype(np.float64, copy=False)
     bounds, n_threads = getattr(model, "feature_bounds_", None), getattr(model, "n_threads", None)
-    margins = margins_of(X, coef, model.intercept_, bounds, n_threads)
+    margins = margins_of(X, coefficients_of(model), model.intercept_, bounds, n_threads)
     return margins[:, 0] if margins.shape[1] == 1 else margins
 
 
@@ -239,9 +243,7 @@ class Exported:
 
     def _reach(self, ends):
         """The reach of records within arrays (lo, hi); None is no bound."""
-        clips = self.feature_bounds_
-        coef = self.coef_.toarray() if issparse(self.coef_) else np.asarray(self.coef_)
-        coef = np.atleast_2d(coef).astype(np.float64)
+        clips, coef = self.feature_bounds_, coefficients_of(self)
         if ends is None:
             reach = np.where(coef.any(axis=1), np.inf, 0.0)
             return float(reach[0]) if len(reach) == 1 else reach
@@ -298,19 +300,19 @@ class _ClippedRegressor(_Clipped):
 
 
 class ClippedElasticNet(_ClippedRegressor, ElasticNet):
-    """ElasticNet whose predictions are clipped as those of the private model that it is of."""
+    """ElasticNet whose predictions are clipped like those of its private model."""
 
 
 class ClippedLasso(_ClippedRegressor, Lasso):
-    """Lasso whose predictions are clipped as those of the private model that it is of."""
+    """Lasso whose predictions are clipped like those of its private model."""
 
 
 class ClippedLinearRegression(_ClippedRegressor, LinearRegression):
-    """LinearRegression whose predictions are clipped as those of the private model it is of."""
+    """LinearRegression whose predictions are clipped like those of its private model."""
 
 
 class ClippedQuantileRegressor(_ClippedRegressor, QuantileRegressor):
-    """QuantileRegressor whose predictions are clipped as those of the private model it is of."""
+    """QuantileRegressor whose predictions are clipped like those of its private model."""
 
 
 class _ClippedMean(_Clipped):
@@ -320,23 +322,23 @@ class _ClippedMean(_Clipped):
 
 
 class ClippedTweedieRegressor(_ClippedMean, TweedieRegressor):
-    """TweedieRegressor whose predictions are clipped as those of the private model it is of."""
+    """TweedieRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedPoissonRegressor(_ClippedMean, PoissonRegressor):
-    """PoissonRegressor whose predictions are clipped as those of the private model it is of."""
+    """PoissonRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedGammaRegressor(_ClippedMean, GammaRegressor):
-    """GammaRegressor whose predictions are clipped as those of the private model it is of."""
+    """GammaRegressor whose predictions are clipped like those of its private model."""
 
 
 class ClippedRidge(_ClippedRegressor, Ridge):
-    """Ridge whose predictions are clipped as those of the private model that it is of."""
+    """Ridge whose predictions are clipped like those of its private model."""
 
 
 class ClippedLogisticRegression(_Clipped, LogisticRegression):
-    """LogisticRegression whose features are clipped as those of the private model it is of."""
+    """LogisticRegression whose features are clipped like those of its private model."""
 
     def decision_function(self, X):  # of which all predictions are made
         return margins_of_model(self, X)

@@ -13,8 +13,8 @@ from ..plan._arrays import Arrays, is_mapped
 from ..privacy.sums._person_place import PersonPlace
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
+from ..utils._cells import refuse_collections
 from ..utils._compat import check_sample_weight
-from ..utils._other_arrays import refuse_collections
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of, rows_read
 from ..utils._threads import effective_n_threads
 

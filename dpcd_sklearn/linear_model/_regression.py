@@ -20,9 +20,9 @@ from sklearn.utils import check_array, column_or_1d
 
 from ..losses import loss_of
 from ..plan._target_mean import found_mean, start_within
+from ..utils._cells import given_back, on_host, refuse_collections
 from ..utils._compat import RegressorMixin
 from ..utils._input import check_finite_target, read_input
-from ..utils._other_arrays import given_back, on_host, refuse_collections
 from ..utils._public import check_bounds
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn

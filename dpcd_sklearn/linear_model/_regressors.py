@@ -43,7 +43,7 @@ class DPLassoCD(InferenceMixin, PrivateRegressor):
         coefficients in the units of X: a column whose mean product with the target is smaller is
         removed.
 
-        Of several values one is chosen at no further charge: see `strength_path_`.
+        If it lists several values, one is chosen at no further charge: see `strength_path_`.
     sampling : {"uniform", "importance"}, default=None
         Short for ``solver=CD(sampling)``: which coordinate an update of "cd" moves.
     inference : bool, default=False
@@ -139,7 +139,7 @@ class DPRidgeSkGD(InferenceMixin, PrivateRegressor):
         coefficients in the units of X: a column whose squares add up to less than alpha is as good
         as removed.
 
-        Of several values one is chosen at no further charge: see `strength_path_`.
+        If it lists several values, one is chosen at no further charge: see `strength_path_`.
     sampling : str or object of `dpcd_sklearn.samplings`, default=None
         Short for ``solver=SkGD(sampling, block_size=block_size)``: which coordinates an update of
         "skgd" moves.
@@ -276,7 +276,7 @@ class DPLinearRegressor(WithExposure, InferenceMixin, PrivateRegressor):
         1e-3, whose mean square is 1e-6, is as good as removed by 1e-4. Give such columns other
         units. Other penalties do not use it, and warn.
 
-        Of several values one is chosen at no further charge: see `strength_path_`.
+        If it lists several values, one is chosen at no further charge: see `strength_path_`.
     inference : bool, default=False
         Whether to release what covariances of the coefficients are made of: see `coef_cov_`,
         `confidence_interval`, `wald_test` and `summary`. For "newton", which "auto" is then, and

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
+from ._prediction import coefficients_of
+
 
 @dataclass(frozen=True)
 class EarlierFit:
@@ -62,7 +64,7 @@ def start_of(model, n_features, n_outputs):
             "warm_start=True needs coef_ and intercept_ as the earlier fit left them; they were "
             "changed since. Fit a clone, which starts anew"
         )
-    coef = np.atleast_2d(_dense(model.coef_)).astype(np.float64)
+    coef = coefficients_of(model).copy()
     if len(coef) != n_outputs:
         raise ValueError(
             f"warm_start=True needs the {len(coef)} targets of the earlier fit, y has {n_outputs}"
@@ -75,19 +77,15 @@ def start_of(model, n_features, n_outputs):
     return coef, np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
 
 
-def _dense(coef):
-    return coef.toarray() if issparse(coef) else np.asarray(coef)
-
-
 def _labels(model):
     """The labels of a classifier, which a fit sets before it asks for a start."""
     return tuple(np.asarray(getattr(model, "classes_", ())).tolist())
 
 
 def _digest(model):
-    parts = [_dense(model.coef_), np.asarray(model.intercept_)]
+    coef = model.coef_.toarray() if issparse(model.coef_) else np.asarray(model.coef_)
     digest = hashlib.sha256()
-    for part in parts:
+    for part in (coef, np.asarray(model.intercept_)):
         digest.update(repr((part.shape, part.dtype.str)).encode())
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()

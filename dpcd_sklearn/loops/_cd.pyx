@@ -12,7 +12,7 @@ clipped by one norm, and moves at once.
 import numpy as np
 
 from ..privacy.mechanisms._oracle cimport SolverOracle
-from ._oracle_iterate cimport OracleIterate
+from ._iterate cimport OracleIterate
 
 from ._problem import refused
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..penalties._penalty cimport Rule
 from ..privacy.mechanisms._oracle cimport SolverOracle
-from ._oracle_iterate cimport OracleIterate
+from ._iterate cimport OracleIterate
 
 from ._problem import refused
 

@@ -1,4 +1,5 @@
 from ..penalties._penalty cimport Penalty
+from ..privacy.mechanisms._oracle cimport SolverOracle
 from ..utils._interrupts cimport Interrupts
 
 
@@ -19,3 +20,7 @@ cdef class Iterate:
     cdef void move_all(self, const double[::1] direction, double step_size) noexcept nogil
     cdef void set(self, Py_ssize_t k, double value) noexcept nogil
     cdef int tick(self) except -1 nogil
+
+
+cdef class OracleIterate(Iterate):
+    cdef SolverOracle oracle

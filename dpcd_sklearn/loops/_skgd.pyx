@@ -11,7 +11,7 @@ of them, clipped by one norm.
 import numpy as np
 
 from ..privacy.mechanisms._oracle cimport SolverOracle
-from ._oracle_iterate cimport OracleIterate
+from ._iterate cimport OracleIterate
 
 from ._problem import refused
 

@@ -122,7 +122,9 @@ class Model:
             In words that quote no cell of X.
         """
         first = parts_of(self._estimator)[0]
-        if full_name(type(first)).startswith(_OURS) and not _takes_words(first):
+        # steps for columns of a table, and encoders, are given cells that are no numbers
+        of_numbers = full_name(type(first)).startswith(_OURS) and not hasattr(first, "transformers")
+        if of_numbers and not get_tags(first).input_tags.categorical:
             checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
             if get_tags(first).input_tags.allow_nan:
                 checks["ensure_all_finite"] = "allow-nan"
@@ -233,11 +235,6 @@ def _not_finite(numbers):
         yield math.nan
     if np.isinf(numbers).any():
         yield math.inf
-
-
-def _takes_words(step):
-    """Whether cells that are no numbers are for a step to encode, in some columns or all."""
-    return hasattr(step, "transformers") or get_tags(step).input_tags.categorical
 
 
 def _made_up(X, cell):

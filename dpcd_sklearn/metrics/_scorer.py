@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import PrivacyLeakWarning
-from ..leaks import counted_and_not, holds_private, may_be_sparse, refuse_leaks, tree_of
+from ..leaks import counted_and_not, may_be_sparse, refuse_leaks, tree_of
 from ..privacy.accounting._calibration import gaussian_fit_event
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
@@ -177,7 +177,8 @@ class PrivateScorer(ReadableRepr):
         X, n_records = read(X)
         n_samples = n_records if persons is None else persons.max() + 1
         metric = self._metric
-        if holds_private(estimator):  # any other is public: it was fitted on other records
+        # what claims no guarantee is public: it was fitted on other records
+        if any(part.kind == "private" for part in tree_of(estimator).inside()):
             refuse_leaks(estimator, dense=not may_be_sparse(X))
         facts = self._facts(estimator, n_samples)
         y = _target(y, n_records, facts.classes)

@@ -26,8 +26,8 @@ from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant, charge
+from ..utils._cells import on_host
 from ..utils._compat import BaseEstimator, MetaEstimatorMixin, available_if, num_samples
-from ..utils._other_arrays import on_host
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count
 from ..utils._threads import libraries

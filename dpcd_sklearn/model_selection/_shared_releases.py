@@ -74,7 +74,7 @@ class SharedSteps:
 
     @classmethod
     def of(cls, search, asked):
-        """That of a search whose candidates share private steps; None of another one."""
+        """Make one for a search whose candidates share private steps; None for another search."""
         model, given = search.estimator, search.param_distributions
         if not isinstance(model, PrivatePipeline) or _NAME in dict(model.steps):
             return None
@@ -160,7 +160,7 @@ class ScalesFirst:
 
     @classmethod
     def of(cls, search, asked, shape):
-        """That of a search whose candidates look for scales alike; None of another one."""
+        """Make one for a search whose candidates look for scales alike; None for another search."""
         model = search.estimator
         if not isinstance(model, PrivateLinearModel) or _names(asked) & _FACTS:
             return None

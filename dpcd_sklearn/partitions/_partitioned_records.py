@@ -20,7 +20,7 @@ from ._partition import Partition, PlaceOf, public_bits, rows_of, with_rows
 
 
 class Holders(metaclass=ABCMeta):
-    """Who holds partitions, and carries questions to them."""
+    """Holders of partitions, who carry questions to them."""
 
     @abstractmethod
     def look(self, reader):
@@ -125,8 +125,8 @@ class PartitionedRecords(RecordsOfAFit):
     def _at_home(self, facts):
         """How many records or persons each partition counts, and ids that another one counts.
 
-        Of a person in several partitions the first one counts, which this person's records alone
-        decide: it has one vector in the sums, and those of others are where they were.
+        A person in several partitions counts in the first of them. This person's records alone
+        decide which that is, so other persons' vectors in the sums stay where they were.
         """
         facts = dict(zip(self._numbers, facts, strict=True))
         home, elsewhere = {}, {}

@@ -17,9 +17,9 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
+from ..utils._cells import on_host, refuse_collections
 from ..utils._compat import Pipeline, StrOptions, available_if
 from ..utils._input import by_name, reworded
-from ..utils._other_arrays import on_host, refuse_collections
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
 from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
@@ -126,8 +126,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     another way: then the union of all events is computed, and all parts are scaled by one factor
     until it costs `epsilon`, up to one part in a million.
 
-    What is told: bounds after BoundsScaler, DPStandardScaler (and the scale of features), encoders
-    with public categories, and a ColumnTransformer of these; the norm of rows after RowNormClipper
+    Later steps are told bounds after BoundsScaler, DPStandardScaler (the scale of features too),
+    encoders with public categories and a ColumnTransformer of these; row norms after RowNormClipper
     and Normalizer. A parameter that the next step states itself stays as it is.
 
     A fit works on copies of the steps, which are the steps of the fitted pipeline afterwards, with
@@ -135,8 +135,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     passed are not fitted; look at ``pipeline[-1]``. Several threads may fit one pipeline, or
     pipelines that share steps; each fit is charged, and the last one is kept.
 
-    What follows a step that learns its width is planned for the public one (`max_categories`, `k`,
-    `n_components`), so columns that stay zero cost a little: of 54 columns, of which 29 were used,
+    Steps behind one that learns its width are planned for the public width (`max_categories`, `k`,
+    `n_components`), so columns that stay zero cost a little: with 54 columns, 29 of them used, the
     R² of diamonds was .909, and .923 where the width was stated. State no more than may be.
 
     A cache (`memory`) is not offered: a step that comes from it would not have been charged.

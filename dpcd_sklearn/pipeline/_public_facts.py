@@ -48,9 +48,9 @@ from ._budget_of_step import copy_of
 class StandIn(BoundsScaler):
     """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
 
-    What it puts out has the width, the layout, the dtype and the column names of what the step
-    will. Its cells are constants, whatever the records are; where the step passes cells on as they
-    are (imputers) it passes them too. Whether a next step takes the constants that the most
+    Its output has the width, layout, dtype and column names that the step's output will have. Its
+    cells are constants, whatever the records are; where the step passes cells on as they are
+    (imputers) it passes them too. Whether a next step takes the constants that the most
     frequent values fall back to must not depend on whether a cell is missing, so the first row is
     these. If it `refuses` it refuses what the step would before a charge, on a copy of it.
     """

@@ -16,7 +16,7 @@ import math
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..loops._oracle_iterate import partials
+from ..loops._iterate import partials
 from ..losses import SquaredLoss
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..loops._oracle_iterate import partials
+from ..loops._iterate import partials
 from ..losses import SquaredLoss
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits

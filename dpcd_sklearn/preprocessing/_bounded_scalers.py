@@ -14,9 +14,9 @@ from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
+from ..utils._cells import given_back
 from ..utils._compat import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, fit_context
 from ..utils._input import read_array, read_records
-from ..utils._other_arrays import given_back
 from ..utils._public import check_bounds
 from ..utils._tiles import map_cells
 from ..utils._typing import ArrayLike, Bounds

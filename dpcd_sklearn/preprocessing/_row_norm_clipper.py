@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from ..privacy.sums._margins import products
 from ..privacy.sums._records import canonical
+from ..utils._cells import given_back
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
-from ..utils._other_arrays import given_back
 from ..utils._public import check_real
 from ..utils._tiles import row_tiles
 from ..utils._typing import ArrayLike

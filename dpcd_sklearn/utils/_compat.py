@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import StrOptions as _UnsortedStrOptions
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 
+from ._cells import on_host
 from ._input import read_input
-from ._other_arrays import on_host
 
 MYPY = False  # which mypy takes to be True
 if MYPY:

@@ -14,8 +14,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from ._cells import AS_DAYS, columns_of_kind, columns_of_words, kind_of_dtype, refusal_of_table
-from ._other_arrays import on_host
+from ._cells import (
+    AS_DAYS,
+    columns_of_kind,
+    columns_of_words,
+    kind_of_dtype,
+    on_host,
+    refusal_of_table,
+)
 from ._tiles import is_finite
 
 _ENTRIES = 1 << 18  # of sparse matrices that are looked at in one go

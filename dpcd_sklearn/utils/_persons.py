@@ -9,9 +9,8 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import issparse
 
-from ._cells import cells_of
+from ._cells import cells_of, on_host
 from ._compat import Interval, StrOptions, safe_indexing
-from ._other_arrays import on_host
 from ._public import MOST
 from ._stated import Stated
 

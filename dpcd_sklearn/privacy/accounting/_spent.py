@@ -19,8 +19,7 @@ class PrivacySpent(NamedTuple):
     def __str__(self):
         return f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
 
-    def _repr_html_(self):
-        return ReadableRepr._repr_html_(self)
+    _repr_html_ = ReadableRepr._repr_html_
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Entries in one SQLite file: append-only, hash-chained, each with the sums so far.
 
-What is stored here is public: facts fixed before a record was used. What may be charged is decided
-by ``_filter``; this module only promises that an entry is either on the disk, whole, or absent.
+All that is stored here is public: facts fixed before a record was used. ``_filter`` decides what
+may be charged; this module only promises that an entry is either on the disk, whole, or absent.
 
 *Chain.* Each entry carries the SHA-256 of its canonical JSON and the hash before it, from the hash
 of the ledger's parameters on. It uncovers accidents (bit rot, a restored copy, an edit by hand),
