@@ -172,8 +172,11 @@ def telling(monkeypatch):
 @pytest.mark.parametrize(("kind", "model", "flaw"), FAST, ids=[case[0] for case in FAST])
 def test_a_flaw_in_a_kind_of_release_is_caught(kind, model, flaw, telling, monkeypatch):
     FLAWS[flaw](monkeypatch)
-    rows, _ = rows_of(model, {kind}, n_runs=150, confidence=0.95)
-    assert rows[kind].verdict == "contradiction", rows
+    for n_runs in (60, 300):  # most flaws show in a few runs; what they miss is audited at length
+        rows, _ = rows_of(model, {kind}, n_runs=n_runs, confidence=0.95)
+        if rows[kind].verdict == "contradiction":
+            return
+    pytest.fail(str(rows))
 
 
 def test_the_same_releases_without_a_flaw_are_not_contradicted(telling):

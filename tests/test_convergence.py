@@ -104,6 +104,7 @@ SENSELESS = [case for case in PRODUCT if not is_sensible(*case)]
 # the objective, which is flat there, within (1e-6 k)^2 times a moderate condition number; k is
 # below 1,000 for these problems (the slowest fits take 3,000 updates).
 GAP = 1e-6
+N_STEPS = 1000  # of the reference for groups, which reach its minimum to rounding
 
 
 # --- the independent solver ----------------------------------------------------------------------
@@ -180,15 +181,12 @@ class Reference:
         value, derivatives = loss_and_derivatives(self.loss, self.columns @ w.T, self.y)
         slope = self.l2 * self.penalised * w
         value += (slope * w).sum() / 2
-        for group in self.groups:
-            strength = self.between * len(group) ** 0.5
-            lengths = np.linalg.norm(w[:, group], axis=1, keepdims=True)
-            value += strength * lengths.sum()
-            slope[:, group] += strength * w[:, group] / np.maximum(lengths, 1e-300)
         return value, derivatives.T @ self.columns / N_SAMPLES + slope
 
     def __call__(self, w):
-        return self.smooth(w)[0] + self.l1 * (self.penalised * np.abs(w)).sum()
+        value = self.smooth(w)[0] + self.l1 * (self.penalised * np.abs(w)).sum()
+        lengths = (self.lengths(w, group) * len(group) ** 0.5 for group in self.groups)
+        return value + self.between * sum(map(np.sum, lengths))
 
     def is_feasible(self, w):
         """Up to rounding."""
@@ -198,14 +196,9 @@ class Reference:
         return bool(((w >= self.lo - 1e-12) & (w <= self.hi + 1e-12)).all())
 
     def solve(self):
-        """Split w = u - v with u, v >= 0 where |w| occurs: then everything is smooth.
-
-        So it is where groups are not zero; of every choice of those that are, the best one counts.
-        """
+        """Split w = u - v with u, v >= 0 where |w| occurs: then everything is smooth."""
         if self.groups:
-            groups = [(k, group) for k in range(self.shape[0]) for group in self.groups]
-            zeros = itertools.product([True, False], repeat=len(groups))
-            return min((self.solve_without(groups, zero) for zero in zeros), key=self)
+            return self.solve_grouped()
         split = self.l1 > 0 or self.constraint == "l1_ball"
         signs = [1.0, -1.0] if split else [1.0]
         weights = self.penalised.ravel()
@@ -241,22 +234,25 @@ class Reference:
         )  # fmt: skip
         return joined(found.x)
 
-    def solve_without(self, groups, zero):
-        """The minimum where some groups of coefficients are zero, and no other one is."""
-        free = np.ones(self.shape, dtype=bool)
-        for (k, group), is_zero in zip(groups, zero, strict=True):
-            free[k, group] = not is_zero
-        w = np.zeros(self.shape)
+    def solve_grouped(self):
+        """Accelerated proximal gradient steps: each group is shortened, to zero where it is short.
 
-        def function(z):
-            w[free] = z
-            value, slope = self.smooth(w)
-            return value, slope[free]
+        No loss is more curved than the squared one, whose curvature gives the step.
+        """
+        w = before = np.zeros(self.shape)
+        step = N_SAMPLES / np.linalg.norm(self.columns, 2) ** 2
+        for _ in range(N_STEPS):
+            ahead = w + 0.95 * (w - before)
+            before, w = w, ahead - step * self.smooth(ahead)[1]
+            for group in self.groups:
+                lengths = self.lengths(w, group)
+                shorter = lengths - step * self.between * len(group) ** 0.5
+                w[:, group] *= np.maximum(shorter, 0.0) / np.maximum(lengths, 1e-300)
+        return w
 
-        options = {"maxiter": 10**4, "ftol": 0.0, "gtol": 1e-10}
-        start = np.full(free.sum(), 0.1)
-        w[free] = minimize(function, start, jac=True, method="L-BFGS-B", options=options).x
-        return w.copy()
+    @staticmethod
+    def lengths(w, group):
+        return np.linalg.norm(w[:, group], axis=1, keepdims=True)
 
     def gap(self, model):
         """How far a fitted model is from the minimum, in shares of where the fit started."""
