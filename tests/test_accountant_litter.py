@@ -215,8 +215,7 @@ def test_a_ledger_without_a_path_says_once_where_it_lies_and_that_it_ends(monkey
     with pytest.warns(UserWarning, match="ends with this process.*path='records.ledger'") as shown:
         accountant = PrivacyAccountant(1.0, 1e-6)
     assert accountant.path in str(shown[0].message) and shown[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         PrivacyAccountant(1.0, 1e-6)
         monkeypatch.setattr(_files, "_warned_of_place", False)
         PrivacyAccountant(1.0, 1e-6, testing=True)
@@ -232,8 +231,7 @@ def test_a_ledger_that_is_made_anew_is_logged_and_open_makes_none(tmp_path, capl
     assert "a.ledger: a new one" in record.getMessage() and record.levelname == "WARNING"
     caplog.clear()
     made.charge(FitEvent((GaussianEvent(1000.0),), "add_remove"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         tests = PrivacyAccountant(2.0, 1e-5, path=tmp_path / "tests.ledger", testing=True)
         for one in (made, tests):
             opened = PrivacyAccountant.open(one.path)

@@ -559,8 +559,7 @@ def test_a_mixed_table_is_refused_once_with_the_pipeline_that_takes_it(accountan
     expression = text.split("such as ")[1].split(";")[0].replace("date", "since")
     days = eval(expression, {"X": TABLE, "pd": pd})
     table = TABLE.assign(since=days)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # forty records are few
+    with warnings.catch_warnings(action="ignore"):  # forty records are few
         pipeline.fit(table, y)
     assert pipeline.predict(table).shape == (40,)
     if hasattr(pipeline[-1], "classes"):

@@ -319,8 +319,7 @@ def test_frames_are_mapped_by_column_name_and_names_are_kept(library):
     scaler = BoundsScaler(NAMED).fit(frame)
     assert list(scaler.feature_names_in_) == ["a", "b", "c"]
     assert list(scaler.get_feature_names_out()) == ["a", "b", "c"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with warnings.catch_warnings(action="error", category=UserWarning):
         Z = scaler.transform(frame)
         scaler.inverse_transform(Z)  # an array after a fit on a frame: the normal case
     assert_array_equal(Z, BoundsScaler((LO, HI)).fit_transform(X))

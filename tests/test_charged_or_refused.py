@@ -313,8 +313,7 @@ class Ledger:
     def of_call(self, call, n_charges):
         """The fault in a call of so many charges, and whether it was answered."""
         before, error, answer = self.n_kept, None, None
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as told:
             try:
                 answer = call()
             except Exception as raised:
@@ -433,8 +432,7 @@ def test_a_step_takes_or_refuses_every_kind_of_x_and_y(step, tmp_path):
 @functools.cache
 def fitted(name):
     model = {"ridge": DPRidgeSkGD(**BOUNDS), "logistic": DPLogisticGCD(**FEW)}.get(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return (BoundsScaler() if model is None else model).fit(PLAIN, LABELS)
 
 

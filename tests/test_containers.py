@@ -233,8 +233,7 @@ def refused(fit, data):
 
 def check_pairs(fit, pairs):
     n_pairs, leaks = 0, []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for name, data, neighbour, *known in pairs:
             n_pairs += 1
 

@@ -561,8 +561,7 @@ STRANGERS = [
 @table("number", range(len(STRANGERS)))  # broken objects can't be named
 def test_no_stranger_makes_it_raise(number):
     stranger = STRANGERS[number]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         report = find_leaks(stranger)
         assert str(report)
         assert report._repr_html_()

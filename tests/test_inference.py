@@ -289,8 +289,7 @@ def test_that_there_will_be_no_intervals_is_said_before_the_charge_and_what_woul
     text = str(next(w.message for w in said if "errors are NaN" in str(w.message)))
     others = re.search(r"n of about ([\d,]+) or epsilon of about ([\d.]+) would do", text)
     records, budget = int(others[1].replace(",", "")), float(others[2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FewRecordsWarning)
+    with warnings.catch_warnings(action="error", category=FewRecordsWarning):
         assert np.mean([fit(records, epsilon, seed) for seed in range(8)]) > 0.5
         assert np.mean([fit(n, budget, seed) for seed in range(8)]) > 0.5
     model = DPLinearRegressor(inference=True, epsilon=epsilon, **BOUNDS)

@@ -56,8 +56,7 @@ def fresh_process(monkeypatch):
 
 
 def silent(call, *args):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
         return call(*args)
 
 
@@ -78,8 +77,7 @@ def test_a_score_of_a_model_with_an_accountant_warns_and_is_the_same(ledger, mod
 
 def test_scores_warn_once_a_process_and_not_once_a_fold(ledger):
     model, y = MODELS["regressor"]
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as shown:
         cross_val_score(clone(model).set_params(accountant=ledger), X, y, cv=KFold(4))
     scores = [w for w in shown if "no ledger counts it" in str(w.message)]
     assert len(scores) == 1 and len(ledger.entries()) == 4
@@ -126,15 +124,13 @@ def test_a_search_of_scikit_learn_without_an_accountant_is_told_so_once(ledger):
         GridSearchCV(pipeline, {"dplassocd__alpha": [0.1]}, cv=KFold(3), error_score="raise"),
     ):
         _warnings.said.clear()
-        with warnings.catch_warnings(record=True) as shown:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as shown:
             search.fit(X, y)
         told = [w for w in shown if "search without an accountant" in str(w.message)]
         assert len(told) == 1 and told[0].category is PrivacyLeakWarning
     _warnings.said.clear()
     counted = clone(model).set_params(accountant=ledger)
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as shown:
         GridSearchCV(counted, grid, cv=KFold(3), error_score="raise").fit(X, y)
     assert not any("without an accountant" in str(w.message) for w in shown)
     silent(clone(model).fit, X, y)  # alone
@@ -271,8 +267,7 @@ def test_what_is_not_counted_beside_what_is_warns_once_and_is_found(ledger, name
     found = [leak for leak in find_leaks(model) if leak.rule == rule]
     assert found and found[0].severity == "leak"
     before = len(ledger.entries())
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as shown:
         model.fit(X, X[:, 0])
         clone(model).fit(X, X[:, 0])
     told = [str(w.message) for w in shown if re.search(words, str(w.message))]
@@ -340,16 +335,14 @@ def test_of_every_estimator_a_warning_that_is_made_an_error_costs_nothing(name, 
     y = (FEW[:, 0] > 0).astype(int) + isinstance(model, DPGammaRegressor)
     with PrivacyAccountant(50.0, 1e-2) as told, PrivacyAccountant(50.0, 1e-2) as ledger:
         model = clone(model).set_params(epsilon=epsilon)
-        with warnings.catch_warnings(record=True) as shown:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as shown:
             clone(model).set_params(accountant=told).fit(FEW, y)
         assert len(told.entries()) == 1
         assert shown or (epsilon > 1.0 and name in TOGETHER) or name not in WITH_FEW
         _warnings.said.clear()
         if shown:
             again = clone(model).set_params(accountant=ledger)
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
+            with warnings.catch_warnings(action="error"):
                 with pytest.raises(Warning):
                     again.fit(FEW, y)
             assert ledger.entries() == []

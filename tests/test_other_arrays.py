@@ -71,8 +71,7 @@ def test_a_fit_of_a_tensor_has_the_bits_of_a_fit_of_its_values(model, target):
 
 
 def test_that_records_are_moved_is_said_once_a_process():
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as said:
         model = sklearn.clone(RIDGE).fit(Tensor(X), Tensor(y))
         model.predict(Tensor(X))
     moved = [w for w in said if "are read on the host" in str(w.message)]

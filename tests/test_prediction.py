@@ -290,8 +290,7 @@ def test_to_sklearn_keeps_the_names_of_columns(model, clip):
     plain = model.fit(frame, np.arange(len(frame)) % 2).to_sklearn(clip=clip)
     assert_array_equal(plain.feature_names_in_, list("abcd"))
     clipped = np.clip(frame, LO, HI)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert_allclose(plain.predict(clipped), model.predict(frame), rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="feature names should match"):
         plain.predict(frame[list("dcba")])
@@ -394,8 +393,7 @@ def test_predictions_of_the_largest_numbers_are_finite_without_a_warning(contain
     classifier.coef_, classifier.intercept_ = model.coef_[np.newaxis], np.array([0.25])
     three = DPLinearClassifier("multinomial", max_iter=1).fit(X, np.arange(40) % 3)
     three.coef_ = np.array([model.coef_, -model.coef_, 0 * model.coef_])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         found = model.predict(container(rows))
         proba = classifier.predict_proba(container(rows))
         log_proba = classifier.predict_log_proba(container(rows))

@@ -75,8 +75,7 @@ def fits_what_it_paid_for(model, order):
         random_state=ReproducibleNoise(0),  # the noise is the same in both fits
         feature_scale=1.0,  # of so few records none is found, and features are let go
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
         expected = clone(seeded).fit(replacement, y)
         swapped = seeded.set_params(accountant=accountant).fit(X, y)
     assert expected.coef_.any()

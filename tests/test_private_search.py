@@ -382,8 +382,7 @@ def test_losers_fail_in_silence(monkeypatch, capfd, calls):
     with_count(monkeypatch, 30)
     search, X, y = toy(epsilon=5.0)
     search.param_distributions = {"fail": [True, False]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", "each of 2 candidates")  # which is public
         search.fit(X, y)
     assert search.best_params_ == {"fail": False}
@@ -738,8 +737,7 @@ def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monk
         for _ in range(200):
             warnings.warn("of another thread", UserWarning, stacklevel=1)
 
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as heard:
         searches = [functools.partial(search, model) for model in (*models, models[0])]
         assert not at_once(*searches, other)
         warnings.warn("afterwards", UserWarning, stacklevel=1)
@@ -756,8 +754,7 @@ def test_a_search_warns_of_its_own_promise_and_before_its_charge(monkeypatch, un
         "epsilon=20 promises little": {"epsilon": 20.0},
         "delta=0.05 is no less than 1/n for n=40": {"epsilon": 1.0, "delta": 0.05},
     }.items():
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             with pytest.raises(PrivacyLeakWarning, match=words):
                 search.set_params(**params).fit(X, y)
 

@@ -81,8 +81,7 @@ def test_many_cut_records_are_told_after_the_fit(share, words, monkeypatch):
         lambda *_: (share, 0.01),
     )
     model = DPLinearRegressor(penalty=None, inference=True, epsilon=8.0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, y)
     (*told,) = [str(one.message) for one in caught if "were cut to them" in str(one.message)]
     assert len(told) == (words is not None) and hasattr(model, "solver_")
@@ -97,8 +96,7 @@ def test_features_that_narrow_bounds_cut_are_named_after_the_fit():
     y, told = X.sum(axis=1), []
     for columns in (X, np.log(X)):
         bounds = {"feature_bounds": (columns.min(), columns.max()), "target_bounds": (0, 400)}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             model = DPLinearRegressor(epsilon=1.0, **bounds).fit(columns, y)
         told.append([str(one.message) for one in caught if "twice as far" in str(one.message)])
         assert hasattr(model, "solver_")
@@ -109,8 +107,7 @@ def test_features_that_narrow_bounds_cut_are_named_after_the_fit():
 
 @table("share, columns, tells", [(0.3, [1], True), (0.06, [1], False), (0.3, [], False)])
 def test_a_cut_is_told_only_if_it_is_sure(share, columns, tells):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         Cut(share, 0.01, columns).warn(["income", "age"])
     assert len(caught) == tells and all("feature 'age' is cut" in str(c.message) for c in caught)
 

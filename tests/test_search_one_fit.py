@@ -206,8 +206,7 @@ def test_names_of_columns_and_classes(data):
     (last,) = search.best_estimator_[-1:].named_steps.values()
     assert [*last.feature_names_in_] == ["kept__c1", "kept__c0", "kept__c2"]
     assert last.coef_.shape == (1, 3) and last.coef_[0, 0] < 0 < last.coef_[0, 1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         search.predict(frame)
 
 

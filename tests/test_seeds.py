@@ -62,8 +62,7 @@ def test_equal_seeds_give_other_noise_and_no_warning(model):
     for seed in seeds:
         np.random.seed(0)  # noqa: NPY002  NumPy's global state must have no say
         same = pickle.loads(pickle.dumps(model)).set_params(random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             found.add(bits(same.fit(X, target_of(model))))
     assert len(found) == len(seeds)
 
@@ -122,8 +121,7 @@ def test_which_records_are_in_a_batch_is_not_determined_by_a_seed(seed):
 @every_fit
 def test_without_noise_a_seed_determines_the_fit(model):
     model = clone(model).set_params(epsilon=math.inf, random_state=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
         warnings.filterwarnings("ignore", "the fit without noise stopped")
         assert bits(clone(model).fit(X, target_of(model))) == bits(model.fit(X, target_of(model)))
 

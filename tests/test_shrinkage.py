@@ -340,6 +340,18 @@ def test_a_strong_penalty_counts_as_much_as_without_noise(
     assert length() < counted_whole
 
 
+@pytest.mark.parametrize(("mean", "least"), [(0.5, 0.45), (3, 0.9)])
+def test_penalties_of_counts_leave_descents_what_they_leave_without_noise(mean, least):
+    """Their clip cuts derivatives of rare counts: with a whole penalty .34 and .75 are left."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((10_000, 10)) < 0.2).astype(float)
+    y = rng.poisson(mean * np.exp((X - 0.2) @ rng.normal(size=10) / 2)).astype(float)
+    stated = {"feature_bounds": (0, 1), "target_bounds": (0, 8 * mean), "alpha": 1.0}
+    wanted = DPPoissonRegressor(epsilon=np.inf, **stated).fit(X, y).coef_
+    found = fits(DPPoissonRegressor(solver="skgd", epsilon=2.0, **stated), X, y, 5)
+    assert least < np.median([one.coef_ @ wanted for one in found]) / (wanted @ wanted) < 1.2
+
+
 def test_descents_of_a_loud_signal_keep_what_they_found():
     """A curved loss holds what noise alone would carry away."""
     rng = np.random.default_rng(5)

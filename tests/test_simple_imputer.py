@@ -83,8 +83,7 @@ def test_a_missing_cell_changes_no_dtype_of_what_comes_out(library, values, dtyp
     for cell in (values[0], None):
         frame = frames.DataFrame({"a": frames.Series(values * 500 + [cell], dtype=kind)})
         imputer = DPSimpleImputer("most_frequent", epsilon=1e-3)  # finds nothing
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             Z = imputer.fit_transform(frame)
         outcomes.append((Z.dtype, imputer.statistics_.tolist()))
     assert outcomes[0] == outcomes[1] == (KINDS[dtype], [0.0])

@@ -269,8 +269,7 @@ def test_nothing_grows_dense():
 
 def test_other_formats_and_integers_are_converted():
     X, y, _ = records()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         facts = SEEDED | {"feature_scale": 1.0, "target_bounds": (-1, 1)}
         expected = DPLassoCD(**facts)
         with pytest.warns(match="not private"):

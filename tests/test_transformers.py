@@ -237,8 +237,7 @@ def test_no_noise_and_known_noise_repeat_themselves_and_no_other_does(name):
     plan = case.fresh(epsilon=math.inf).planned_event(N, P)
     assert set(plan.releases) == {NonPrivateEvent()}
     for params in ({"epsilon": math.inf}, {"random_state": ReproducibleNoise(0)}):
-        with warnings.catch_warnings(record=True) as shown:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as shown:
             same_finds(case, *(case.fresh(**params).fit(case.records, target()) for _ in "ab"))
         leaks = [w for w in shown if w.category is ReproducibleNoiseWarning]
         assert [w.filename for w in leaks] == [__file__] * 2 * ("random_state" in params)

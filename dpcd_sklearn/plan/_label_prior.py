@@ -40,8 +40,7 @@ def counts_share(request):
 
 def starts_at_shares(request):
     """Whether a fit that counts its classes starts at their shares, which are known well enough."""
-    sure = _evidence(request, _SHARE) >= _LEAST_EVIDENCE
-    return sure or _keeps_shares_alone(request)
+    return _evidence(request, _SHARE) >= _LEAST_EVIDENCE or _keeps_shares_alone(request)
 
 
 def _keeps_shares_alone(request):

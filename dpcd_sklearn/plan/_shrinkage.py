@@ -131,8 +131,7 @@ def shrunk(plan, solution, start):
     elif request.fit_intercept and not (request.n_classes or _knows_middle(request)):
         known[..., -1] = solution.coef[..., -1]  # of nothing else the mean is known
     moved = solution.coef - known
-    parts = moved if len(plan.outputs) > 1 else [moved]
-    pairs = zip(plan.outputs, parts, strict=True)
+    pairs = zip(plan.outputs, moved if len(plan.outputs) > 1 else [moved], strict=True)
     factor = np.mean([shrinkage(one.request, _length(one, part)) for one, part in pairs])
     if plan.request.n_classes:
         factor = min(factor, _borne_out(plan, solution, known))
