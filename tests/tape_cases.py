@@ -287,8 +287,7 @@ class Case:
         public = self.records(np.random.default_rng(12345)).X
         if sparse.issparse(public) or hasattr(public, "iloc"):
             public = public[:5]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # names of features, of arrays and frames
+        with warnings.catch_warnings(action="ignore"):  # names of features, of arrays and frames
             used = model.predict if hasattr(model, "predict") else model.transform
             return model, used(public), accountant
 
@@ -403,8 +402,7 @@ class Scored:
 def public_model(records, classifier=False):
     data = records(np.random.default_rng(1))
     model = DPLinearClassifier if classifier else DPLinearRegressor
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return model(epsilon=50.0, random_state=0).fit(data.X, data.y)
 
 

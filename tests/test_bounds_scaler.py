@@ -182,8 +182,7 @@ def test_tiles_cover_every_entry_once(monkeypatch, shape, order):
 def test_outliers_are_clipped_without_warning_or_floating_point_error(bounds, dtype):
     big = np.finfo(dtype).max
     data = np.array([[big], [-big], [0.0]], dtype=dtype)
-    with warnings.catch_warnings(), np.errstate(all="raise"):
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"), np.errstate(all="raise"):
         scaler = BoundsScaler(bounds)
         Z = scaler.fit_transform(data)
         scaler.inverse_transform(data)

@@ -261,8 +261,7 @@ SETTINGS = {
 def fitted_to(step, X, warned="ignore"):
     """The bytes of each image, and the step that was fitted."""
     step = clone(step)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter(warned)
+    with warnings.catch_warnings(action=warned), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", DataDimensionalityWarning)
         Z = step.fit(X).transform(X)
     Z = np.ascontiguousarray(Z.toarray() if sparse.issparse(Z) else Z)

@@ -402,8 +402,7 @@ def test_planning_of_losers_is_silent_and_joblib_counts_no_runs(monkeypatch, cap
         return honest(self, *args)
 
     monkeypatch.setattr(ToyMean, "planned_event", warns)
-    with warnings.catch_warnings(), parallel_config(verbose=50):
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"), parallel_config(verbose=50):
         warnings.filterwarnings("ignore", "each of 2 candidates")  # which is public
         search.fit(X, y)
     assert len(planned) > 20 and search.best_estimator_ is not None

@@ -180,6 +180,12 @@ TABLE = {
 }  # fmt: skip
 
 
+def test_sums_of_whole_rows_are_exact_however_few_records_are_public():
+    stated = {"smoothness": np.ones(64), "clip": 1.0, "n_normalizer": 1000, "n_samples": 2**28}
+    units = CoordinateUnits(of(G(2.0, 8), neighboring="add_remove"), whole=True, **stated)
+    assert units.whole and 2.0**28 * (2.0**units.bits / 2.0) <= 2.0**53
+
+
 def test_units_refuse_what_their_proofs_do_not_cover():
     accepted = []
     for kind, (good, changes) in TABLE.items():

@@ -26,7 +26,8 @@ from ..accounting._events import (
 # (proofs/release_argmax.md).
 SCORE_UNITS = 2.0**13 + 1
 GUMBEL_ROUNDING = 1 + 2.0**-12
-# Norm of a whole row, and units of a record that adds multiples of it.
+# Norm of a whole row, and units of a record that adds multiples of it; half of them under
+# add_remove, which admits 2^28 records however few are public: sums stay within 2^53.
 _ROW, _MOST_OF_WHOLE = 2.0**14, 2.0**26
 
 
@@ -238,7 +239,7 @@ cdef class CoordinateUnits(GeometryUnits):
                       and self._suits_whole_rows(sparse))
         self.bits = noise_bits(self.noise_multiplier, self.neighbors, self.n_normalizer,
                                self.n_samples, self.n_coordinates,
-                               _MOST_OF_WHOLE if self.whole else 2.0**24)
+                               _MOST_OF_WHOLE / (3 - self.neighbors) if self.whole else 2.0**24)
         if selections is not None:
             self.eta, self.n_selections = selections.eta, selections.count
             self._check_choices(n_chosen)
@@ -251,7 +252,7 @@ cdef class CoordinateUnits(GeometryUnits):
         long. Dense rows are kept up to 1 GiB. Iterates of sparse ones stay in the cache up to 2^18
         columns; wider ones take longer in whole numbers.
         """
-        most = min(_MOST_OF_WHOLE, 2.0**50 / self.n_normalizer) / 2
+        most = min(_MOST_OF_WHOLE / (3 - self.neighbors), 2.0**50 / self.n_normalizer) / 2
         cell = _ROW if sparse else _ROW / self.width**0.5
         error = math.sqrt(self.n_normalizer / 12) * max(cell, most / _ROW)
         fits = self.width <= 2.0**18 if sparse else self.n_normalizer * self.width <= 2.0**29
