@@ -42,6 +42,7 @@ cdef class MovingSums(LocalSums):
     cdef Py_ssize_t _norms_apart(self, const Question *question) noexcept nogil
     cdef Py_ssize_t _count_kept(self, const Py_ssize_t *block, Py_ssize_t size,
                                 const double *step) noexcept nogil
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil
     cdef bint _keeps(self, const Question *question) noexcept nogil
     cdef void _check_refresh(self, const Question *question) noexcept with gil
     cdef bint _sum(self, const Question *question) noexcept nogil

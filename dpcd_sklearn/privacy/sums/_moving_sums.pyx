@@ -69,7 +69,7 @@ cdef class MovingSums(LocalSums):
         self._intercept_steps = np.zeros(n_outputs)
         # memory is taken when they are written: norms by joint sums alone
         self._norms = np.empty(n_outputs * self.n)
-        self._step, self._step_columns = np.empty(self._size), np.empty(self._size, dtype=np.intp)
+        self._step, self._step_columns = np.empty(0), np.empty(0, dtype=np.intp)
         self._state = SETTLED
 
     cdef const double *answer(self, const Question *question) noexcept nogil:
@@ -107,13 +107,16 @@ cdef class MovingSums(LocalSums):
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
         cdef Py_ssize_t k, b, j, n = 0, start = 0, end
+        cdef Py_ssize_t n_kept = self._count_kept(block, size, step)
         cdef bint few
-        if self._count_kept(block, size, step) == 0:
+        if n_kept == 0:
             return True
         if self._has_step():  # two steps without a question between them
             if not self._settle():
                 return False
             self._state = SETTLED
+        if not self._has_steps(n_kept):
+            return False
         for k in range(self.n_outputs):
             self._step_starts[k] = n
             self._intercept_steps[k] = 0.0
@@ -189,6 +192,17 @@ cdef class MovingSums(LocalSums):
     cdef Py_ssize_t _norms_apart(self, const Question *question) noexcept nogil:
         """How far on a record's norm in the next output is; 0 when the outputs' are the same."""
         return 0 if question.block == NULL and self._alike else self.n
+
+    cdef bint _has_steps(self, Py_ssize_t size) noexcept nogil:
+        """Room for a step of so many coordinates; False when out of memory."""
+        if self._step.shape[0] >= size:
+            return True
+        with gil:
+            try:
+                self._step, self._step_columns = np.empty(size), np.empty(size, dtype=np.intp)
+            except MemoryError:
+                return False
+        return True
 
     # ---- what a subclass does ----
 

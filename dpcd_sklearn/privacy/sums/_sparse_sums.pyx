@@ -64,7 +64,7 @@ cdef class SparseSums(MovingSums):
         # of a slice of records: targets, weights; margins, norms and derivatives of all outputs
         self._slice_size = (2 + 3 * n_outputs) * DPCD_SLICE
         self._room, self._scale = np.empty(self._slice_size), np.empty(self._size)
-        self._inverses = 1 / np.asarray(self._smoothness)
+        self._inverses = np.empty(0)  # of the smoothness, when norms of rows need them
         self._reads_rows = self.p <= max(self.n, WIDE)
         self._touched = np.empty(self.n + 1, dtype=np.intp)
         self._marks = np.zeros(self.n, dtype=np.int8)  # likewise
@@ -78,6 +78,8 @@ cdef class SparseSums(MovingSums):
             if not self._settle():
                 return False
             self._state = SETTLED
+        if question.joint and clips and full and not self._has_inverses():
+            return False
         self._split(question)
         if self._n_columns and not self.records.holds(full):  # the intercept alone reads neither
             return False
@@ -93,6 +95,17 @@ cdef class SparseSums(MovingSums):
                 self._totals[self._starts[k + 1] - 1] = KERNELS.sum_of_ones(
                     self.n, &self._derivatives[0] + k * self.n,
                     question.limit / (question.clip * root), question.limit)
+        return True
+
+    cdef bint _has_inverses(self) noexcept nogil:
+        """Inverses of the smoothness, of the size of all coordinates; False when out of memory."""
+        if self._inverses.shape[0]:
+            return True
+        with gil:
+            try:
+                self._inverses = 1 / np.asarray(self._smoothness)
+            except MemoryError:
+                return False
         return True
 
     # ---- all coordinates, by rows ----
