@@ -19,7 +19,8 @@ class PrivacySpent(NamedTuple):
     def __str__(self):
         return f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
 
-    _repr_html_ = ReadableRepr._repr_html_
+    def _repr_html_(self):  # mypy takes an assignment for a field
+        return ReadableRepr._repr_html_(self)
 
 
 @dataclasses.dataclass(frozen=True)
