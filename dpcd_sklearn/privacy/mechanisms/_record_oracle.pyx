@@ -9,7 +9,7 @@
 (d) Coordinate j of output k is k * n_coordinates + j: a coordinate like any other, and a block of
     several outputs is clipped by one norm.
 (e) Who is in a sample is drawn here, by words of the noise source, and never leaves.
-(f) Sensitivity is written once, in ``_units`` and ``_units.record_limit``.
+(f) Sensitivity is written once, in ``_units``.
     Proofs: ``proofs/release_partial.md``, ``release_gradient.md``, ``release_argmax.md``,
     ``lazy_argmax.md``, ``release_mean.md``.
 """

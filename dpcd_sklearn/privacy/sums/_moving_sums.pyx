@@ -106,8 +106,7 @@ cdef class MovingSums(LocalSums):
 
     cdef bint move(self, const Py_ssize_t *block, Py_ssize_t size,
                    const double *step) noexcept nogil:
-        cdef Py_ssize_t k, b, j, n = 0, start = 0, end
-        cdef Py_ssize_t n_kept = self._count_kept(block, size, step)
+        cdef Py_ssize_t k, b, j, n = 0, start = 0, end, n_kept = self._count_kept(block, size, step)
         cdef bint few
         if n_kept == 0:
             return True
