@@ -142,12 +142,12 @@ def test_steps_that_learn_for_free_are_refused_before_the_charge(frame, y, step,
             ).fit(frame, y)
 
 
-def test_columns_by_a_function_of_the_records_are_refused(frame):
-    transformer = make_private_column_transformer(
-        (DPOneHotEncoder(), lambda X: [name for name in X if X[name].isna().any()])
-    )
-    with pytest.raises(ValueError, match="function chooses columns"):
-        transformer.fit(frame)
+def test_columns_by_a_function_of_the_records_are_refused(frame, y):
+    for step in (DPOneHotEncoder(), DPOneHotEncoder([["Lille"], [1.0, 2.0], [0.0]])):
+        transformer = make_private_column_transformer((step, lambda X: list(X)[len(X) > 9 :]))
+        for model in (transformer, make_private_pipeline(transformer, DPLinearClassifier())):
+            with pytest.raises(ValueError, match="function chooses columns"):
+                model.fit(frame, y)
 
 
 def test_steps_with_budgets_of_their_own_are_refused(frame):

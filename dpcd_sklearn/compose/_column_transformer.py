@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
-from ..pipeline._joint_plan import needed_share, private_parts, walked, with_stand_ins
+from ..pipeline._budget_of_step import BUDGET
+from ..pipeline._joint_plan import parts_within
 from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
@@ -150,20 +151,13 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
     @property
     def charges_nothing(self):
         """Whether no step charges anything, so that nothing is charged."""
-        return not self.private_names()
+        return not parts_within(_WITHIN, self)
 
-    def private_names(self):
-        """Names of the private steps, as `shares` takes them."""
-        parts = private_parts(_WITHIN, self._plain())
-        return [name.removeprefix(f"{_WITHIN}__") for name in parts]
-
-    def _plain(self):
-        """scikit-learn's, of copies of the steps."""
-        steps = [
-            (name, clone(step, safe=False), columns) for name, step, columns in self.transformers
-        ]
+    def without_budget(self):
+        """scikit-learn's ColumnTransformer, of copies of the steps."""
+        self._validate_params()
         plain = ColumnTransformer(
-            steps,
+            clone(self.transformers, safe=False),
             remainder=clone(self.remainder, safe=False),
             sparse_threshold=0,
             verbose_feature_names_out=self.verbose_feature_names_out,
@@ -173,26 +167,12 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         )
 
     def _pipeline(self):
-        shares = self.shares
-        if not isinstance(shares, str):
-            shares = {f"{_WITHIN}__{name}": share for name, share in shares.items()}
-        found = PrivatePipeline(
-            [(_WITHIN, self._plain())],
-            epsilon=self.epsilon,
-            delta=self.delta,
-            accountant=self.accountant,
-            shares=shares,
-            neighboring=self.neighboring,
-            n_public=self.n_public,
-        )
+        """A pipeline of this step alone, which has its budget."""
+        given = {name: getattr(self, name) for name in BUDGET}
+        defaults = {name: getattr(type(self), name) for name in BUDGET}
+        found = PrivatePipeline([(_WITHIN, clone(self).set_params(**defaults))], **given)
         found.entry_name = type(self).__name__
         return found
-
-    def _needed_share(self, signal, columns):
-        """Share of μ² in a pipeline, from its n μ: what its private steps need together."""
-        steps = [(_WITHIN, self._plain())]
-        walk = walked(steps, columns, dict.fromkeys(private_parts(*steps[0])))
-        return max(0.05, sum(needed_share(part, signal) for part in walk))
 
     def planned_event(
         self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
@@ -225,10 +205,6 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             return FitEvent((), *relation_of(self.neighboring))
         return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)
 
-    def _planner(self, n_samples, rows, n_outputs):
-        self._validate_params()
-        return self._pipeline()._planner(n_samples, rows)
-
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
@@ -253,37 +229,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         TypeError, ValueError
             If a parameter or the input is invalid.
         """
-        self._fit(X, y, groups, "fit")
-        return self
-
-    def _fit(self, X, y, groups, method):
-        """Fit all steps by a method of a plain one, whose answer is returned."""
-        if self.charges_nothing:
-            refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
-            plain = self._plain()
-            answer = getattr(plain, method)(X, y)
-            nothing = FitEvent((), *relation_of(self.neighboring))
-            spent = PrivacySpent(0.0, 0.0)
-            self._take(plain, shares_={}, privacy_event_=nothing, privacy_spent_=spent)
-            return answer
-        fitted = self._pipeline()
-        answer = getattr(fitted, method)(X, y, groups)
-        start = len(_WITHIN) + 2
-        self._take(
-            fitted.named_steps[_WITHIN],
-            shares_={name[start:]: share for name, share in fitted.shares_.items()},
-            privacy_event_=fitted.privacy_event_,
-            privacy_spent_=fitted.privacy_spent_,
-        )
-        return answer
-
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but shapes and names: private steps learn nothing.
-
-        A plan asks what comes out: as many columns as after a fit.
-        """
-        self._validate_params()
-        self._take(with_stand_ins(_WITHIN, self._plain())[0].fit(X))
+        self.fit_transform(X, y, groups)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -301,7 +247,22 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         X_transformed : {ndarray, data frame} of shape (n_samples, n_transformed_features)
             Not private.
         """
-        return self._fit(X, y, groups, "fit_transform")
+        if self.charges_nothing:
+            refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
+            answer = super().fit_transform(X, y)
+            self.shares_, self.privacy_spent_ = {}, PrivacySpent(0.0, 0.0)
+            self.privacy_event_ = FitEvent((), *relation_of(self.neighboring))
+            return answer
+        if (plan := getattr(self.accountant, "plan", None)) is not None:  # of a pipeline around it
+            answer = super().fit_transform(X, y)
+            self.accountant.refuse_leftovers()
+            self.shares_, self.privacy_event_ = plan.shares, plan.event
+            self.privacy_spent_ = PrivacySpent(*plan.budget[:2])
+            return answer
+        fitted = self._pipeline()
+        answer = fitted.fit_transform(X, y, groups)
+        vars(self).update(vars(fitted[0]) | self.get_params(deep=False))
+        return answer
 
     def transform(self, X: ArrayLike):
         """Transform records by the fitted steps, each by itself.
@@ -316,16 +277,6 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         """
         check_is_fitted(self, "transformers_")  # a refused fit leaves nothing
         return super().transform(X)
-
-    def _take(self, fitted, **released):
-        """Become what a plain one of these steps has become."""
-        kept = {name: value for name, value in vars(fitted).items() if _is_fitted_name(name)}
-        vars(self).update(kept | released)
-
-
-def _is_fitted_name(name):
-    of_fit = name.endswith("_") and not name.startswith("__")
-    return of_fit or (name.startswith("_") and name != "_sklearn_output_config")
 
 
 def make_private_column_transformer(

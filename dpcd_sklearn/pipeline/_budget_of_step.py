@@ -95,7 +95,6 @@ def give_back(copy, stated):
     if is_private(stated):
         params, given = stated.get_params(), as_params(stated, dict.fromkeys((*BUDGET, *FACTS)))
         copy.set_params(**{name: params[name] for name in given if name in params})
-        return
     for attribute in ("steps", "transformer_list", "transformers", "transformers_"):
         by_name = dict(item[:2] for item in getattr(stated, attribute.removesuffix("_"), ()))
         by_name["remainder"] = getattr(stated, "remainder", None)

@@ -7,11 +7,13 @@ each private one. Only their width, their layout and what is public about them b
 import math
 import re
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length
 
@@ -19,16 +21,18 @@ from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
+from ..privacy.ledger._prepaid import Prepaid
 from ..privacy.ledger._rehearsal import event_of, looks_at_rows
 from ..utils._cells import read_labels
 from ..utils._compat import check_sample_weight
 from ..utils._input import check_finite_target, read_input, reworded
 from ..utils._public import check_real
 from ._budget_of_step import as_params, is_private, last_step, stated_budget
-from ._public_facts import PublicFacts, StandIn, facts_after, width_of
+from ._public_facts import PublicFacts, StandIn, facts_after, refuse_sparse, width_of
 
 # Share of μ² that is left to the model at least, and that of steps which do not say what they need.
 _LEAST_OF_MODEL, _SHARE_OF_OTHERS = 0.5, 0.15
+_LEAST_OF_PARTS = 0.05  # of a step that holds several
 _FAINT = 1e-9  # an n μ, at which all steps need the most that they may have
 
 
@@ -41,37 +45,40 @@ class StepPlan:
     name : str
         Where it is in the pipeline, as `set_params` takes it.
     step : estimator
+    share : float or None
+        None is what the step needs, by public numbers.
     facts : dict
         Public facts that it does not state, as its parameters.
     columns : int, or rows of them for a step that picks columns by name
     n_outputs : int
     sparse : bool
         Whether it is given sparse records.
-    share : float or None
-        None is what the step needs, by public numbers.
+    parts : list of StepPlan or None
+        Private steps of a DPColumnTransformer, which share what it gets, by their names in it.
     """
 
     name: str
     step: object
-    facts: dict
-    columns: object
-    n_outputs: int
-    sparse: bool
     share: float | None
+    facts: dict = field(default_factory=dict)
+    columns: object = None
+    n_outputs: int = 1
+    sparse: bool = False
+    parts: list | None = None
 
     def planned(self, n_samples, relation):
-        """From a Budget to what this step would release."""
+        """From a Budget to the plan of this step."""
+        if self.parts is not None:
+            return joint_planner(self.parts, n_samples, relation)
         step = clone(self.step)
         step.set_params(**as_params(step, self.facts | relation))
-        if getattr(step, "shares_one_budget", False):  # its own steps are walked once
-            plan = step._planner(n_samples, self.columns, self.n_outputs)
-            return lambda budget: plan(budget).event
 
-        def event(budget):
+        def plan(budget):
             step.set_params(epsilon=budget.epsilon, delta=budget.delta)
-            return event_of(step, n_samples, self.columns, self.n_outputs, self.sparse)
+            event = event_of(step, n_samples, self.columns, self.n_outputs, self.sparse)
+            return PipelinePlan([], budget, [], event)
 
-        return event
+        return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +88,15 @@ class PipelinePlan:
     Attributes
     ----------
     steps : list of StepPlan
+        Empty in the plan of a step that holds no others.
     budget : Budget of all steps together
-    budgets : list of Budgets, one for each step
+    plans : list of PipelinePlan, one for each step
     event : FitEvent
     """
 
     steps: list
     budget: Budget
-    budgets: list
+    plans: list
     event: FitEvent
 
     @property
@@ -97,18 +105,40 @@ class PipelinePlan:
         total = sum(step.share for step in self.steps)
         return {step.name: step.share / total for step in self.steps}
 
+    def first_step(self):
+        """The step that is fitted first, of those that hold no others; None if there is none."""
+        for part, plan in zip(self.steps, self.plans, strict=True):
+            first = part.step if part.parts is None else plan.first_step()
+            if first is not None:
+                return first
+        return None
+
+    def hand_out(self, account, relation):
+        """Give each step its budget, its part of what a Prepaid charges, and public facts."""
+        account.plan = self
+        for part, plan in zip(self.steps, self.plans, strict=True):
+            if part.parts is None:
+                own = {"epsilon": plan.budget.epsilon, "delta": plan.budget.delta}
+                own["accountant"] = account
+            else:
+                own = {"accountant": Prepaid(account, plan.event)}
+                plan.hand_out(own["accountant"], relation)
+            part.step.set_params(**own, **as_params(part.step, part.facts | relation))
+
 
 def joint_planner(steps, n_samples, relation):
     """From a Budget to its division over `steps`, as `walked` returns them."""
-    events = [step.planned(n_samples, relation) for step in steps]
+    planners = [cache(step.planned(n_samples, relation)) for step in steps]
+    events = [lambda budget, plan=plan: plan(budget).event for plan in planners]
 
     def planned(budget):
         if not steps:  # the only private ones are given no columns
             nothing = FitEvent((), budget.neighboring, budget.max_contributions)
             return PipelinePlan([], budget._replace(epsilon=0.0, delta=0.0), [], nothing)
         shared = _with_shares(steps, budget)
-        division = joint_budgets(events, [step.share for step in shared], budget)
-        return PipelinePlan(shared, budget, *division)
+        budgets, event = joint_budgets(events, [step.share for step in shared], budget)
+        plans = [plan(own) for plan, own in zip(planners, budgets, strict=True)]
+        return PipelinePlan(shared, budget, plans, event)
 
     return planned
 
@@ -132,9 +162,11 @@ def _with_shares(steps, budget):
 def needed_share(planned, signal):
     """Share of μ² that a step needs which is no model, from the n μ of all steps."""
     step, columns = planned.step, planned.columns
+    if planned.parts is not None:
+        return max(_LEAST_OF_PARTS, sum(needed_share(part, signal) for part in planned.parts))
     if not hasattr(step, "_needed_share"):
         return _SHARE_OF_OTHERS
-    return step._needed_share(signal, columns if looks_at_rows(step) else width_of(columns))
+    return step._needed_share(signal, width_of(columns))
 
 
 # ---- which steps may be in it -------------------------------------------------------------------
@@ -145,12 +177,20 @@ _CONTAINERS = ("ColumnTransformer", "DPColumnTransformer", "FeatureUnion", "Pipe
 
 def private_parts(name, step):
     """The private steps in a step, by the names that `set_params` takes: itself, or within it."""
-    if is_private(step):
-        return {name: step}
+    return {name: step} if is_private(step) else parts_within(name, step)
+
+
+def parts_within(name, step):
+    """The private steps that a step holds, by the names that `set_params` takes."""
     params = step.get_params(deep=True) if hasattr(step, "get_params") else {}
     found = {f"{name}__{key}": value for key, value in params.items() if is_private(value)}
     within = tuple(f"{path}__" for path in found)  # those divide what they get by themselves
     return {path: part for path, part in found.items() if not path.startswith(within)}
+
+
+def holds_steps(step):
+    """Whether a private step divides what it gets over steps that are planned with all others."""
+    return isinstance(step, ColumnTransformer) and is_private(step)
 
 
 def check_steps(steps, public_steps):
@@ -172,14 +212,17 @@ def check_steps(steps, public_steps):
             raise ValueError(
                 f"step {name!r} is private, so it is charged; leave it out of public_steps"
             )
-        for path, part in parts.items():
+        planned = list(parts.items())
+        for path, part in planned:
+            if holds_steps(part):
+                planned += parts_within(path, part).items()
             if stated := stated_budget(part):
                 raise ValueError(
                     f"step {path!r} states {', '.join(stated)}, but the steps of a PrivatePipeline "
                     "share its budget. Leave them at their defaults, state them to the pipeline, "
                     "and divide epsilon by shares="
                 )
-        if name not in parts:
+        if name not in parts or holds_steps(step):
             _check_private_within(name, step)
         if len(steps) > 1 and hasattr(step, "to_local"):  # of dpcd_sklearn.dask
             raise ValueError(
@@ -247,13 +290,14 @@ def walked(steps, rows, shares, n_outputs=1):
     rows = deepcopy(rows)
     found, facts, before = [], PublicFacts(width_of(rows)), {}
     for name, step in steps:
-        last = step is steps[-1][1]
-        if is_private(step):
-            missing, n = _missing_facts(step, facts), n_outputs if last else 1
+        parts, last = private_parts(name, step), step is steps[-1][1]
+        told = {name: _missing_facts(step, facts)} if name in parts else {}
+        if last and name in parts and not holds_steps(step):
             columns = rows if looks_at_rows(step) else width_of(rows)
-            found.append(StepPlan(name, step, missing, columns, n, issparse(rows), shares[name]))
-            if last:
-                break
+            known = told[name], columns, n_outputs, issparse(rows)
+            return [*found, StepPlan(name, step, shares[name], *known)]
+        if holds_steps(step):
+            refuse_sparse(name, step, rows)
         tried, stand_ins = with_stand_ins(name, step)
         before |= stand_ins
         with _naming_fills(before):
@@ -265,11 +309,23 @@ def walked(steps, rows, shares, n_outputs=1):
                 'the others on (remainder="passthrough")'
             )
         facts = facts_after(tried, facts, width_of(rows))
-        for path, given in stand_ins.items():
-            if path != name and given.columns is not None:  # within this step, and of some columns
-                found.append(
-                    StepPlan(path, given.of, {}, given.columns, 1, given.sparse, shares[path])
-                )
+        found += _planned_parts(parts, shares, stand_ins, told)
+    return found
+
+
+def _planned_parts(parts, shares, stand_ins, told, start=0):
+    """A StepPlan of each part that was given columns; names begin at `start` of their paths."""
+    found = []
+    for path, part in parts.items():
+        name, share = path[start:], shares[path[start:]]
+        if holds_steps(part):
+            inner, start_within = parts_within(path, part), len(path) + 2
+            own = shares_of([one[start_within:] for one in inner], part.shares)
+            within = _planned_parts(inner, own, stand_ins, {}, start_within)
+            found.append(StepPlan(name, part, share, parts=within))
+        elif (columns := stand_ins[path].n_features_in_) is not None:
+            facts, sparse = told.get(path, {}), stand_ins[path].sparse
+            found.append(StepPlan(name, part, share, facts, columns, sparse=sparse))
     return found
 
 
@@ -289,7 +345,7 @@ def refuse_what_steps_refuse(steps, X, y, params, first_private):
             stand_ins |= of_step
         copies.append((name, step))
     first = next((step for _, step in steps if step not in (None, "passthrough")), None)
-    if not is_private(first):  # it may map records in place
+    if not is_private(first) or holds_steps(first):  # it may map records in place
         X = deepcopy(X)
     with _naming_fills(stand_ins):
         Pipeline(copies).fit(X, y, **params)
@@ -313,15 +369,15 @@ def _naming_fills(stand_ins):
 
 def with_stand_ins(name, step, refuses=lambda part: False):
     """A copy of a step with stand-ins in the place of private parts, and these by name."""
-    parts = private_parts(name, step).items()
-    stand_ins = {path: StandIn(path, part, refuses(part)) for path, part in parts}
-    if name in stand_ins:
-        return stand_ins[name], stand_ins
-    tried = clone(step)
-    if stand_ins:
-        start = len(name) + 2
-        tried.set_params(**{path[start:]: stand_in for path, stand_in in stand_ins.items()})
-    return tried, stand_ins
+    if is_private(step) and not holds_steps(step):
+        stand_in = StandIn(name, step, refuses(step))
+        return stand_in, {name: stand_in}
+    tried = step.without_budget() if holds_steps(step) else clone(step)
+    params, stand_ins = {}, {}
+    for path, part in parts_within(name, step).items():
+        params[path[len(name) + 2 :]], found = with_stand_ins(path, part, refuses)
+        stand_ins |= found
+    return tried.set_params(**params) if params else tried, stand_ins
 
 
 def names_at_the_end(pipeline):

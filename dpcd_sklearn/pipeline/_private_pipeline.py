@@ -331,20 +331,14 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
                 isinstance(value, ReproducibleNoise) for value in self.get_params().values()
             ),
         )
-        account.of_steps = True
-        for part, own in zip(plan.steps, plan.budgets, strict=True):
-            part.step.set_params(
-                epsilon=own.epsilon,
-                delta=own.delta,
-                accountant=account,
-                **as_params(part.step, part.facts | relation),
-            )
+        plan.hand_out(account, relation)
         # 2. the first private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:
-            within = getattr(self.accountant, "of_steps", False)  # of a pipeline around this one
-            is_charged = within and self.accountant.is_charged
-            if plan.steps and plan.steps[0].step is not last and not is_charged:
-                refuse_what_steps_refuse(copy.steps, X, y, params, plan.steps[0].step)
+            around = getattr(self.accountant, "plan", None)  # of a pipeline around this one
+            is_charged = around is not None and self.accountant.is_charged
+            first = plan.first_step()
+            if first not in (None, last) and not is_charged:
+                refuse_what_steps_refuse(copy.steps, X, y, params, first)
         # 3. the fit, in which the first private step charges for all
         with repeat([*warned, *also_warned]):
             answer = getattr(super(PrivatePipeline, copy), method)(X, y, **params)

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator
@@ -37,15 +37,15 @@ from ..preprocessing import (
     RowNormClipper,
 )
 from ..preprocessing._quantile_steps import NORMAL_BOUND
-from ..privacy.ledger._rehearsal import fit_up_to_charge, looks_at_rows
+from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
 from ..utils._compat import safe_indexing
-from ..utils._input import refuse_broken, refuse_repeated_names, reworded
+from ..utils._input import refuse_broken, refuse_repeated_names
 from ..utils._public import check_bounds
 from ._budget_of_step import copy_of
 
 
-class StandIn(BoundsScaler):
+class StandIn(TransformerMixin, BaseEstimator):
     """Takes the place of a private step while a pipeline is planned, and keeps what it was given.
 
     Its output has the width, layout, dtype and column names that the step's output will have. Its
@@ -56,18 +56,16 @@ class StandIn(BoundsScaler):
     """
 
     def __init__(self, name, of, refuses=False):
-        super().__init__((-1.0, 1.0))
-        self.without_records = None
-        keeps_width = isinstance(of, OneToOneFeatureMixin) or hasattr(of, "fitted_without_records")
-        if hasattr(of, "transform") and not keeps_width:
+        says_width = isinstance(of, OneToOneFeatureMixin) or hasattr(of, "_keep_without_records")
+        if hasattr(of, "transform") and not says_width:
             raise ValueError(
                 f"step {name!r} does not say how many features it puts out before it is fitted, so "
                 "what comes after it can't be planned; only private steps that keep the number of "
-                "features (OneToOneFeatureMixin), or have a public one (fitted_without_records), "
+                "features (OneToOneFeatureMixin), or have a public one (_keep_without_records), "
                 "may stand before others"
             )
         self.name, self.of, self.refuses = name, of, refuses
-        self.sparse, self.columns, self.fills = False, None, None
+        self.sparse, self.n_features_in_, self.fills = False, None, None
         if hasattr(of, "_sklearn_output_config"):
             self.set_output(transform=of._sklearn_output_config["transform"])
 
@@ -76,36 +74,32 @@ class StandIn(BoundsScaler):
         if self.refuses:
             tried = copy_of(self.of)
             fit_up_to_charge(tried, tried, X, y, **params)
-        elif self.sparse and not get_tags(self.of).input_tags.sparse:
-            # the step would say so too, but after the charge
-            raise ValueError(
-                f"step {self.name!r} takes no sparse records as its parameters are: pass "
-                "X.toarray(), or with_centering=False to a scaler, whose centring makes them dense"
-            )
-        if hasattr(self.of, "fitted_without_records"):
-            self.without_records = clone(self.of).fitted_without_records(X)
-            self.n_features_in_ = self.without_records.n_features_in_
-            if getattr(self.of, "strategy", None) == "most_frequent":
-                self.fills = self.without_records.set_output(transform="default").statistics_
-        elif hasattr(self.of, "transform"):
-            with reworded(lambda text: text.replace("StandIn", type(self.of).__name__)):
-                super().fit(X, y)
         else:
+            refuse_sparse(self.name, self.of, X)
+        if not hasattr(self.of, "transform"):
             return self
-        self.columns = X if looks_at_rows(self.of) else self.n_features_in_
+        self.fitted_ = clone(self.of)
+        self.fitted_._validate_params()
+        table = self.fitted_._read(X, reset=True)
+        if hasattr(self.of, "_keep_without_records"):
+            self.fitted_._keep_without_records(table)
+        if getattr(self.of, "strategy", None) == "most_frequent":
+            self.fills = self.fitted_.set_output(transform="default").statistics_
+        self.n_features_in_ = self.fitted_.n_features_in_
         return self
 
     def transform(self, X):
-        if isinstance(self.without_records, (ColumnTransformer, DPSimpleImputer)):
-            found = self.without_records.transform(X)  # of stand-ins; of cells that are passed on
+        step = self.fitted_
+        if isinstance(step, DPSimpleImputer):
+            found = step.transform(X)  # of cells that are passed on
             if self.fills is not None:
                 found[0, : len(self.fills)] = self.fills  # indicators are behind them
             return found
-        step = super() if self.without_records is None else self.without_records
         rows, n_samples = first_rows(X, whole=False)
         if hasattr(step, "_refuse_large_output"):
             step._refuse_large_output(n_samples, self.n_features_in_)
-        first = step.transform(rows)
+        maps = hasattr(step, "_keep_without_records")  # else it puts out as many columns
+        first = step.transform(rows) if maps else step._read(rows, reset=False)
         shape = n_samples, width_of(first)
         if issparse(first):
             return type(first)(shape, dtype=first.dtype)
@@ -114,15 +108,22 @@ class StandIn(BoundsScaler):
         return np.full(shape, cell, dtype=np.asarray(first).dtype)
 
     def get_feature_names_out(self, input_features=None):
-        if self.without_records is not None:
-            return self.without_records.get_feature_names_out(input_features)
-        return super().get_feature_names_out(input_features)
+        return self.fitted_.get_feature_names_out(input_features)
 
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too
 
     def __sklearn_clone__(self):
         return self  # so that who clones its parts fits this very one
+
+
+def refuse_sparse(name, step, X):
+    """Refuse sparse records that a step does not take: it would do so after the charge."""
+    if issparse(X) and not get_tags(step).input_tags.sparse:
+        raise ValueError(
+            f"step {name!r} takes no sparse records as its parameters are: pass X.toarray(), or "
+            "with_centering=False to a scaler, whose centring makes them dense"
+        )
 
 
 def is_present(cell):
@@ -244,7 +245,7 @@ def facts_after(step, before, n_features):
     for kind, rule in _RULES.items():
         if type(step) is kind:  # an heir may do anything
             return rule(step, before, n_features)
-    if isinstance(step, ColumnTransformer) and hasattr(step, "private_names"):
+    if isinstance(step, ColumnTransformer) and hasattr(step, "shares_one_budget"):
         return _after_columns(step, before, n_features)  # that of this package, told all
     return PublicFacts(n_features)
 
@@ -366,11 +367,6 @@ def _of_columns(step, columns, before):
     return PublicFacts(len(at), (lo[at], hi[at]), fills_bounds=before.fills_bounds)
 
 
-def _after_stand_in(step, before, n_features):
-    of_columns = isinstance(step.without_records, ColumnTransformer)
-    return facts_after(step.without_records if of_columns else step.of, before, n_features)
-
-
 def _after_pipeline(step, before, n_features):
     inner = [part for _, part in step.steps if part not in (None, "passthrough")]
     # what one puts out is what the next takes in
@@ -395,7 +391,7 @@ _RULES = {
     RowNormClipper: _after_row_norm_clipper,
     Normalizer: _after_normalizer,
     OneHotEncoder: _after_indicators,
-    StandIn: _after_stand_in,
+    StandIn: lambda step, before, n: facts_after(step.of, before, n),
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
     Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
     PolynomialFeatures: _after_polynomials,

@@ -141,7 +141,7 @@ class PrivateFit:
 
     def _warn_of_mixture(self):
         """Warn where scikit-learn fits counted and uncounted parts of one object."""
-        if getattr(self.accountant, "of_steps", False):
+        if getattr(self.accountant, "plan", None) is not None:
             return
         around = [e for e in held_by_callers("self", "estimator") if hasattr(e, "get_params")]
         if not around or around[-1] is self:  # nothing else is fitted

@@ -28,7 +28,7 @@ from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
 from ..privacy.mechanisms._units import Units
-from ..utils._compat import BaseEstimator, TransformerMixin, available_if, fit_context
+from ..utils._compat import BaseEstimator, TransformerMixin, fit_context
 from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
@@ -175,16 +175,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     @abstractmethod
     def _release(self, releases, tables, stated):
         """Release what is learnt, and keep it."""
-
-    @available_if(lambda self: hasattr(self, "_keep_without_records"))
-    def fitted_without_records(self, X):
-        """Fit a copy to nothing but the shape and the names, which are public.
-
-        A plan asks what comes out: as many columns, in the same layout, as after a fit.
-        """
-        self._validate_params()
-        self._keep_without_records(self._read(X, reset=True))
-        return self
 
     def _few_records_warning(self, units, n_normalizer):
         """A warning if most choices of quantiles or categories would be noise; else None."""

@@ -37,7 +37,7 @@ class Prepaid(NeverCopied):  # a copy would pay a second time with the same mone
         Facts of the one entry, as in `PrivacyAccountant.charge`.
     """
 
-    of_steps = False  # whether an estimator shares it among its steps, and warned for all of them
+    plan = None  # of an estimator whose steps share it, and that warned for all of them
 
     def __init__(self, accountant, event, **facts):
         self._accountant, self._event, self._facts = accountant, event, facts

@@ -42,7 +42,7 @@ class Unpaid(Prepaid):
 
     def __init__(self, accountant):
         super().__init__(accountant, None)
-        self.of_steps = getattr(accountant, "of_steps", False)
+        self.plan = getattr(accountant, "plan", None)
 
     def charge(self, event, **facts):
         """Stop the fit.
