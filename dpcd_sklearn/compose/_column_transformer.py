@@ -174,33 +174,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         found.entry_name = type(self).__name__
         return found
 
-    def planned_event(
-        self, n_samples: int, n_features, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """Event of all steps together, as a fit would release it; nothing is charged.
-
-        Parameters
-        ----------
-        n_samples : int, >= 1
-            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
-            How many columns there are; or made-up rows of them, where columns have names.
-        n_outputs : int, default=1
-            Number of outputs of the model behind it, which changes nothing here.
-        sparse : bool, default=False
-            Whether X is, if `n_features` is a number.
-
-        Returns
-        -------
-        FitEvent
-            Without a release if nothing is learnt.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
-        """
-        self._validate_params()
+    def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
         if self.charges_nothing:
             return FitEvent((), *relation_of(self.neighboring))
         return self._pipeline().planned_event(n_samples, n_features, sparse=sparse)

@@ -23,7 +23,7 @@ from ..penalties import StatedPenalty
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
 from ..plan._margin_length import with_length
-from ..plan._private_fit import PrivateFit, check_sizes, width_and_layout
+from ..plan._private_fit import PrivateFit, width_and_layout
 from ..plan._records_outside import found_share_outside, warn_of_cut
 from ..plan._request import Request
 from ..plan._scales import found_scales
@@ -31,9 +31,7 @@ from ..plan._shrinkage import shrunk
 from ..plan._smoothness import found_mean_row, found_moments
 from ..plan._target import found_target
 from ..plan._target_mean import with_mean
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
-from ..privacy.ledger._accountant import charge
 from ..privacy.sums._records import canonical, is_read_in_place
 from ..solvers._choice import plan_of
 from ..utils._cells import read_labels
@@ -192,41 +190,11 @@ class PrivateLinearModel(
         refuse_parameters_of_words(self, params)
         return super().set_params(**params)
 
-    # ---- public: what a fit would release ----
-
-    def planned_event(
-        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """The event that a fit would release; nothing is charged and no record is needed.
-
-        Bounds by column name are read in their own order, on which the event does not depend; that
-        they name the columns of X is checked by `fit`.
-
-        Parameters
-        ----------
-        n_samples : int, >= 1
-            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1, or rows of them
-            Number of features; of rows the columns, their names and their layout are looked at.
-        n_outputs : int, default=1
-            Number of classes (1 is two of them, unless `classes` tell it), or of targets.
-        sparse : bool, default=False
-            Whether X is, of which another scale is found where none is stated.
-
-        Returns
-        -------
-        FitEvent
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is invalid, as `fit` does.
-        """
-        self._validate_params()
+    def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
+        # the event does not depend on the order of bounds by name; `fit` compares names with X's
         columns = self.feature_bounds if isinstance(self.feature_bounds, dict) else None
         columns = getattr(n_features, "columns", columns)
         n_features, sparse = width_and_layout(n_features, sparse)
-        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         n_outputs = self._stated_outputs(n_outputs)
         return self._plan(n_samples, n_features, n_outputs, sparse=sparse, columns=columns).charged
 
@@ -293,17 +261,7 @@ class PrivateLinearModel(
         self._warn_of_one_strength(plan.outputs[0].request)
         warn_of_few_records(plan.request)
         # 3. charge
-        receipt = charge(
-            self.accountant,
-            plan.event,
-            budget=plan.request.budget,
-            estimator=type(self).__name__,
-            params=self._stated_params(),
-            n_samples=plan.request.budget.n,
-            n_features=shape[1],
-            reproducible=key is not None,
-        )
-        self._was_charged = self._was_charged or receipt.entry_id is not None
+        receipt = self._charge(plan.event, plan.request.budget, shape[1], key)
         # 4. oracles, which alone read records: scales, counts, and the solver on what it releases
         found = self._found(plan, receipt, records, key)
         if found is not None:
@@ -351,10 +309,6 @@ class PrivateLinearModel(
             squares, means = found_moments(plan, receipt, place, key)
             found = replace(found or FoundScales(), mean_squares=squares, means=means)
         return found
-
-    def _stated_params(self):
-        """The parameters that the ledger's entry keeps."""
-        return self.get_params(deep=False)
 
     def _start(self, plan, n_features):
         """Where a warm start begins, and None for a cold one; before the charge."""

@@ -105,14 +105,6 @@ class PipelinePlan:
         total = sum(step.share for step in self.steps)
         return {step.name: step.share / total for step in self.steps}
 
-    def first_step(self):
-        """The step that is fitted first, of those that hold no others; None if there is none."""
-        for part, plan in zip(self.steps, self.plans, strict=True):
-            first = part.step if part.parts is None else plan.first_step()
-            if first is not None:
-                return first
-        return None
-
     def hand_out(self, account, relation):
         """Give each step its budget, its part of what a Prepaid charges, and public facts."""
         account.plan = self
@@ -329,23 +321,24 @@ def _planned_parts(parts, shares, stand_ins, told, start=0):
     return found
 
 
-def refuse_what_steps_refuse(steps, X, y, params, first_private):
+def refuse_what_steps_refuse(steps, X, y, params):
     """Refuse whatever a step would refuse of all records, before the first of them is charged.
 
     scikit-learn's own pipeline fits copies of the public steps, and stand-ins for the private ones.
-    The first private step is not tried: what it refuses, it refuses before it charges for all.
     """
+    copies, stand_ins, fitted = [], {}, []
+    for name, step in steps:
+        if step not in (None, "passthrough"):
+            step, of_step = with_stand_ins(name, step, fitted)
+            stand_ins |= of_step
+        copies.append((name, step))
+    if len(stand_ins) == 1 and isinstance(step, StandIn):  # nothing comes after its charge
+        return
     unknown = {key.partition("__")[0] for key in params if "__" in key} - {n for n, _ in steps}
     if unknown:
         raise ValueError(f"parameters are given to {sorted(unknown)}, which is no step")
-    copies, stand_ins = [], {}
-    for name, step in steps:
-        if step not in (None, "passthrough"):
-            step, of_step = with_stand_ins(name, step, lambda part: part is not first_private)
-            stand_ins |= of_step
-        copies.append((name, step))
-    first = next((step for _, step in steps if step not in (None, "passthrough")), None)
-    if not is_private(first) or holds_steps(first):  # it may map records in place
+    first = next((step for _, step in copies if step not in (None, "passthrough")), None)
+    if not isinstance(first, StandIn):  # it may map records in place
         X = deepcopy(X)
     with _naming_fills(stand_ins):
         Pipeline(copies).fit(X, y, **params)
@@ -367,15 +360,15 @@ def _naming_fills(stand_ins):
     return reworded(with_hints)
 
 
-def with_stand_ins(name, step, refuses=lambda part: False):
+def with_stand_ins(name, step, fitted=None):
     """A copy of a step with stand-ins in the place of private parts, and these by name."""
     if is_private(step) and not holds_steps(step):
-        stand_in = StandIn(name, step, refuses(step))
+        stand_in = StandIn(name, step, fitted)
         return stand_in, {name: stand_in}
     tried = step.without_budget() if holds_steps(step) else clone(step)
     params, stand_ins = {}, {}
     for path, part in parts_within(name, step).items():
-        params[path[len(name) + 2 :]], found = with_stand_ins(path, part, refuses)
+        params[path[len(name) + 2 :]], found = with_stand_ins(path, part, fitted)
         stand_ins |= found
     return tried.set_params(**params) if params else tried, stand_ins
 

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from ..exceptions import PrivacyLeakWarning
 from ..leaks import may_be_sparse, refuse_leaks
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
-from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
@@ -184,52 +183,20 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     n_public: int | None = None
     verbose: bool = False
 
-    # ---- public: what a fit would release ----
+    # ---- what a fit would release ----
 
-    def planned_event(
-        self, n_samples: int, n_features: object, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """The event of all steps together, as a fit would release it; nothing is charged.
-
-        Parameters
-        ----------
-        n_samples : int, >= 1
-            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
-            How many columns there are before the first step; or made-up rows of the columns, for
-            steps that ask for names, words or numbers within a range.
-        n_outputs : int, default=1
-            Number of classes, as in the last step's method.
-        sparse : bool, default=False
-            Whether X is, if `n_features` is a number.
-
-        Returns
-        -------
-        FitEvent
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
-        """
+    def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
         with reworded(by_name):
-            plan = self._planner(n_samples, n_features, n_outputs, sparse=sparse)
-            return plan(self._budget(n_samples)).event
+            if isinstance(n_features, Integral):
+                check_sizes(n_features=n_features)
+                shape = (2, int(n_features))
+                rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
+            else:
+                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
+            return self._planner(n_samples, rows, n_outputs)(self._budget(n_samples)).event
 
-    def _planner(self, n_samples, n_features, n_outputs=1, *, sparse=False):
-        """From a Budget to the plan of all private steps; see `planned_event`."""
-        self._validate_params()
-        if isinstance(n_features, Integral):
-            check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
-            shape = (2, int(n_features))
-            rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
-        else:
-            check_sizes(n_samples=n_samples, n_outputs=n_outputs)
-            rows, _ = first_rows(n_features, whole=bool(self.public_steps))
-        return self._planner_of_rows(n_samples, rows, n_outputs)
-
-    def _planner_of_rows(self, n_samples, rows, n_outputs):
-        """The same, where the rows are those that copies of public steps are tried on."""
+    def _planner(self, n_samples, rows, n_outputs=1):
+        """From a Budget to the plan of all private steps; copies of public ones map the rows."""
         self._validate_steps()
         self._check_budget()
         steps = [(name, step) for _, name, step in self._iter()]
@@ -316,7 +283,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         name, last = copy.steps[-1]
         with held_back() as warned:
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
-        plan = copy._planner_of_rows(n_samples, X_rows, n_outputs)(self._budget(n_samples))
+        plan = copy._planner(n_samples, X_rows, n_outputs)(self._budget(n_samples))
         self._warn_before_charge(plan.budget)
         has_bounds = any(p.name == name and "feature_bounds" in p.facts for p in plan.steps)
         copy._facts_before = PublicFacts(width_of(X_rows)) if has_bounds else None
@@ -336,9 +303,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         with held_back() as also_warned:
             around = getattr(self.accountant, "plan", None)  # of a pipeline around this one
             is_charged = around is not None and self.accountant.is_charged
-            first = plan.first_step()
-            if first not in (None, last) and not is_charged:
-                refuse_what_steps_refuse(copy.steps, X, y, params, first)
+            if not is_charged:
+                refuse_what_steps_refuse(copy.steps, X, y, params)
         # 3. the fit, in which the first private step charges for all
         with repeat([*warned, *also_warned]):
             answer = getattr(super(PrivatePipeline, copy), method)(X, y, **params)

@@ -11,7 +11,7 @@ from operator import itemgetter
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator
@@ -52,10 +52,11 @@ class StandIn(TransformerMixin, BaseEstimator):
     cells are constants, whatever the records are; where the step passes cells on as they are
     (imputers) it passes them too. Whether a next step takes the constants that the most
     frequent values fall back to must not depend on whether a cell is missing, so the first row is
-    these. If it `refuses` it refuses what the step would before a charge, on a copy of it.
+    these. Given a list of those that were `fitted` before, all but the first of them refuse what
+    their steps would before a charge; the first step charges for all, after its own refusals.
     """
 
-    def __init__(self, name, of, refuses=False):
+    def __init__(self, name, of, fitted=None):
         says_width = isinstance(of, OneToOneFeatureMixin) or hasattr(of, "_keep_without_records")
         if hasattr(of, "transform") and not says_width:
             raise ValueError(
@@ -64,32 +65,30 @@ class StandIn(TransformerMixin, BaseEstimator):
                 "features (OneToOneFeatureMixin), or have a public one (_keep_without_records), "
                 "may stand before others"
             )
-        self.name, self.of, self.refuses = name, of, refuses
+        self.name, self.of, self.fitted = name, of, fitted
         self.sparse, self.n_features_in_, self.fills = False, None, None
         if hasattr(of, "_sklearn_output_config"):
             self.set_output(transform=of._sklearn_output_config["transform"])
 
     def fit(self, X, y=None, **params):
-        self.sparse = issparse(X)
-        if self.refuses:
-            tried = copy_of(self.of)
-            fit_up_to_charge(tried, tried, X, y, **params)
-        else:
-            refuse_sparse(self.name, self.of, X)
-        if not hasattr(self.of, "transform"):
-            return self
-        self.fitted_ = clone(self.of)
-        self.fitted_._validate_params()
-        table = self.fitted_._read(X, reset=True)
-        if hasattr(self.of, "_keep_without_records"):
-            self.fitted_._keep_without_records(table)
-        if getattr(self.of, "strategy", None) == "most_frequent":
-            self.fills = self.fitted_.set_output(transform="default").statistics_
-        self.n_features_in_ = self.fitted_.n_features_in_
+        self.sparse, step = issparse(X), copy_of(self.of)
+        if self.fitted:
+            fit_up_to_charge(step, step, X, y, **params)
+        elif hasattr(step, "transform"):
+            refuse_sparse(self.name, step, X)
+            step._validate_params()
+            step._read(X, reset=True)
+        if self.fitted is not None:
+            self.fitted.append(self)
+        if hasattr(step, "_keep_without_records"):
+            step._keep_without_records()
+        if getattr(step, "strategy", None) == "most_frequent":
+            self.fills = step.set_output(transform="default").statistics_
+        self.step_, self.n_features_in_ = step, getattr(step, "n_features_in_", None)
         return self
 
     def transform(self, X):
-        step = self.fitted_
+        step = self.step_
         if isinstance(step, DPSimpleImputer):
             found = step.transform(X)  # of cells that are passed on
             if self.fills is not None:
@@ -108,7 +107,7 @@ class StandIn(TransformerMixin, BaseEstimator):
         return np.full(shape, cell, dtype=np.asarray(first).dtype)
 
     def get_feature_names_out(self, input_features=None):
-        return self.fitted_.get_feature_names_out(input_features)
+        return self.step_.get_feature_names_out(input_features)
 
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too

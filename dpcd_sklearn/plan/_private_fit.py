@@ -3,7 +3,7 @@
 import math
 from functools import cache
 from numbers import Integral, Rational, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,7 +11,9 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import PrivacyLeakWarning, ReproducibleNoiseWarning
 from ..leaks import all_private, counted_and_not, tree_of
+from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import promised, public_number
+from ..privacy.ledger._accountant import charge
 from ..privacy.mechanisms._questions import is_tape
 from ..utils._compat import HasMethods, Interval, ScoringMonitor, StrOptions, held_by_callers
 from ..utils._persons import OF_NEIGHBORING
@@ -20,7 +22,6 @@ from ..utils._stated import ReproducibleNoise
 from ..utils._warnings import warn
 
 if TYPE_CHECKING:
-    from ..privacy.accounting._events import FitEvent
     from ..privacy.accounting._spent import PrivacySpent
 
 # Values of the parameters of every estimator that charges.
@@ -48,6 +49,37 @@ class PrivateFit:
     @cache  # a plan asks for its parameters ten times, and each time a signature would be read
     def _get_param_names(cls):
         return super()._get_param_names()
+
+    def planned_event(
+        self, n_samples: int, n_features: Any, n_outputs: int = 1, *, sparse: bool = False
+    ) -> FitEvent:
+        """The event that a fit would release; nothing is charged and no record is needed.
+
+        Parameters
+        ----------
+        n_samples : int, >= 1
+            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
+        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
+            Number of features, before the first step of a pipeline; or made-up rows of them, where
+            steps ask for names, words or numbers within a range.
+        n_outputs : int, default=1
+            Number of classes (1 is two of them, unless `classes` tell it), or of targets.
+        sparse : bool, default=False
+            Whether X is, if `n_features` is a number: other scales are found where none are stated.
+
+        Returns
+        -------
+        FitEvent
+            Without a release if nothing is learnt.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is invalid, as `fit` does, or a step can't take made-up rows of zeros.
+        """
+        self._validate_params()
+        check_sizes(n_samples=n_samples, n_outputs=n_outputs)
+        return self._event_of_shape(n_samples, n_features, n_outputs, sparse)
 
     def _validate_params(self):
         # scikit-learn asks of these whether they are NaN, which NumPy can't say
@@ -95,6 +127,25 @@ class PrivateFit:
                 "can't vouch for this fit. Leave random_state=None, or make the accountant with "
                 "testing=True"
             )
+
+    def _stated_params(self):
+        """The parameters that the ledger's entry keeps."""
+        return self.get_params(deep=False)
+
+    def _charge(self, event, budget, n_features, key):
+        """Charge the event of records for a fit whose noise comes from a key, if it has one."""
+        receipt = charge(
+            self.accountant,
+            event,
+            budget=budget,
+            estimator=type(self).__name__,
+            params=self._stated_params(),
+            n_samples=budget.n,
+            n_features=n_features,
+            reproducible=key is not None,
+        )
+        self._was_charged = self._was_charged or receipt.entry_id is not None
+        return receipt
 
     def _recorded(self, plan):
         """The plan, which a tape keeps."""
@@ -223,9 +274,10 @@ def warn_of_weak_promise(budget):
 
 def width_and_layout(n_features, sparse=False):
     """The number of features and whether they are sparse, of that number or of rows of them."""
-    if len(getattr(n_features, "shape", ())) != 2:
-        return n_features, sparse
-    return n_features.shape[1], sparse or issparse(n_features)
+    if len(getattr(n_features, "shape", ())) == 2:
+        n_features, sparse = n_features.shape[1], sparse or issparse(n_features)
+    check_sizes(n_features=n_features)
+    return n_features, sparse
 
 
 def check_sizes(**sizes):

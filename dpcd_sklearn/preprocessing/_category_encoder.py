@@ -230,7 +230,7 @@ class CategoryEncoder(PrivateTransformer):
             self.threshold_ = units.threshold
         self._keep(stated, found, releases.plan.budget.n)
 
-    def _keep_without_records(self, columns):
+    def _keep_without_records(self):
         """No category is found."""
         self.threshold_ = None
         self._keep(self._stated(), {}, 1)

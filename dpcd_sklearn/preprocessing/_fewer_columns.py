@@ -135,9 +135,9 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         place = TargetPlace(X, target, lo / 2 + hi / 2, half_width)
         self.ranking_ = releases.oracle(units, place, "columns").release(means, stated)
 
-    def _keep_without_records(self, X):
+    def _keep_without_records(self):
         """The first k columns."""
-        self.ranking_ = np.arange(self._width(X.shape[1]))
+        self.ranking_ = np.arange(self._width(self.n_features_in_))
 
     def _width(self, n_features):
         """The public number of columns that are kept."""
@@ -281,11 +281,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         self.mean_ = np.clip(center + mean, lo, hi)
         self._keep(moments[:-1, :-1] - np.outer(mean, mean))
 
-    def _keep_without_records(self, X):
+    def _keep_without_records(self):
         """The first columns as they are."""
-        self._check_width(X.shape[1])
+        self._check_width(self.n_features_in_)
         self.mean_ = sum(self._stated_bounds(UNIT)) / 2
-        self._keep(np.eye(X.shape[1]))
+        self._keep(np.eye(self.n_features_in_))
 
     def _keep(self, covariance):
         values, vectors = eigh(covariance)

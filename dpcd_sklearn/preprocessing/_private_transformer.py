@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..exceptions import UnknownScaleWarning
-from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes, width_and_layout
+from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, width_and_layout
 from ..plan._release import own_key
 from ..plan._scale_choices import (
     AMPLE_EVIDENCE,
@@ -23,7 +23,7 @@ from ..privacy.accounting._calibration import choices_event, gaussian_fit_event,
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joined
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent, charge
+from ..privacy.ledger._accountant import PrivacyAccountant, PrivacySpent
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import MOST_RANGE, QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
@@ -191,34 +191,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
             f"epsilon, or state {self._remedy}"
         )
 
-    def planned_event(
-        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """The event that a fit would release; nothing is charged and no record is needed.
-
-        Parameters
-        ----------
-        n_samples : int, >= 1
-            Number of records; ignored when `neighboring="add_remove"`, which has `n_public`.
-        n_features : int, >= 1, or rows of them
-            Number of features; of an array, a data frame or a sparse matrix the width is looked at.
-        n_outputs : int, default=1
-        sparse : bool, default=False
-            Layout of the model behind it, as the number of outputs is: both change nothing here.
-
-        Returns
-        -------
-        FitEvent
-            Without a release if nothing is learnt.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is invalid, as `fit` does.
-        """
-        self._validate_params()
+    def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
         n_features, _ = width_and_layout(n_features)
-        check_sizes(n_samples=n_samples, n_features=n_features, n_outputs=n_outputs)
         self._check_stated(n_features)
         if relation_of(self.neighboring)[0] == "add_remove" and self.n_public is not None:
             n_samples = self.n_public
@@ -349,18 +323,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         few = self._few_records_warning(units[0], budget.n)
         if few is not None:
             warn(few)
-        receipt = charge(
-            self.accountant,
-            event,
-            budget=budget,
-            estimator=type(self).__name__,
-            params=self.get_params(deep=False),
-            n_samples=budget.n,
-            n_features=self.n_features_in_,
-            reproducible=key is not None,
-        )
-        self._was_charged = self._was_charged or receipt.entry_id is not None
-        return receipt, key
+        return self._charge(event, budget, self.n_features_in_, key), key
 
     def _promise(self, plan):
         """Keep what was released and what it cost."""

@@ -177,7 +177,7 @@ class DPSimpleImputer(PrivateTransformer):
             return find_medians(releases.oracle(units, place, kind=QuantileOracle), bounds)
         return self._release_within_bounds(releases, place, lambda lo_hi: _exact_means(X, lo_hi))[0]
 
-    def _keep_without_records(self, X):
+    def _keep_without_records(self):
         """Fills are constants."""
         self._keep(self._constants(), self._stated_bounds())
 

@@ -201,9 +201,9 @@ class DPTargetEncoder(CategoryEncoder):
         persons = None if ids is None else persons_of(ids, len(ids))[1]
         return self._looked_up(X, self._of_others, persons)
 
-    def _keep_without_records(self, columns):
-        self._check_together(len(columns))
-        super()._keep_without_records(columns)
+    def _keep_without_records(self):
+        self._check_together(self.n_features_in_)
+        super()._keep_without_records()
         self.target_mean_ = np.zeros(self._n_encodings)
         self.encodings_ = [np.zeros((len(c) + 1, self._n_encodings)) for c in self._categories]
         self._of_others = [self.encodings_] * (self.cv or 1)
