@@ -18,7 +18,7 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
-from dpcd_sklearn.inspection import AuditDisplay, _release_audit, audit
+from dpcd_sklearn.inspection import AuditDisplay, audit
 from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._release_audit import Kind, audit_releases
 from dpcd_sklearn.inspection._release_tests import least_error, power_text
@@ -162,15 +162,8 @@ FAST = [
 ]
 
 
-@pytest.fixture
-def telling(monkeypatch):
-    """The records that show most of a gradient, which audits of all kinds look for elsewhere."""
-    names = "all features", "many features", "opposite signs"
-    monkeypatch.setattr(_release_audit, "CHANGES", {name: CHANGES[name] for name in names})
-
-
 @pytest.mark.parametrize(("kind", "model", "flaw"), FAST, ids=[case[0] for case in FAST])
-def test_a_flaw_in_a_kind_of_release_is_caught(kind, model, flaw, telling, monkeypatch):
+def test_a_flaw_in_a_kind_of_release_is_caught(kind, model, flaw, one_pair, monkeypatch):
     FLAWS[flaw](monkeypatch)
     for n_runs in (60, 300):  # most flaws show in a few runs; what they miss is audited at length
         rows, _ = rows_of(model, {kind}, n_runs=n_runs, confidence=0.95)
@@ -179,7 +172,7 @@ def test_a_flaw_in_a_kind_of_release_is_caught(kind, model, flaw, telling, monke
     pytest.fail(str(rows))
 
 
-def test_the_same_releases_without_a_flaw_are_not_contradicted(telling):
+def test_the_same_releases_without_a_flaw_are_not_contradicted(one_pair):
     for kinds, model in (  # scales are in test_audit_of_transformers.py
         ({"counts of classes"}, DPLinearClassifier(**SMALL)),
         ({TAILS}, DPRidgeSkGD(epsilon=2.0)),
@@ -281,7 +274,7 @@ def test_what_no_mechanism_released_is_named(model, name):
     assert unpaid == ()
 
 
-def test_a_contradiction_beside_the_releases_is_one_of_the_audit(telling):
+def test_a_contradiction_beside_the_releases_is_one_of_the_audit(one_pair):
     model = Counting(**SMALL, **IN_BOUNDS, feature_scale=1.0, solver="skgd")
     result = audit(model, n_samples=300, n_features=1, n_runs=100)
     assert result.contradicts and result.unpaid == ("n_large_",)

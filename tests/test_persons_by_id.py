@@ -678,7 +678,7 @@ def test_of_a_person_in_several_partitions_the_first_one_counts():
 # ---- mutants, and an audit -----------------------------------------------------------------------
 
 
-def test_a_mutant_that_clips_records_is_caught(monkeypatch):
+def test_a_mutant_that_clips_records_is_caught(one_pair, monkeypatch):
     """As if each record were a person: the limit is of one record, a person has many."""
     honest = PersonPlace.stated
 
@@ -694,7 +694,9 @@ def test_a_mutant_that_clips_records_is_caught(monkeypatch):
             all(replayed(name, seed) for seed in range(6))
 
 
-def test_a_mutant_with_half_the_noise_is_caught_and_the_honest_sums_are_not(monkeypatch):
+def test_a_mutant_with_half_the_noise_is_caught_and_the_honest_sums_are_not(
+    one_pair, monkeypatch
+):
     """To an audit contributions twice as long are half the noise."""
     honest = PersonPlace.stated
 
