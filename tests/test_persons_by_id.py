@@ -503,12 +503,12 @@ def test_one_person_decides_nothing_whatever_and_however_many_its_records(name, 
 
 def test_brute_force_pairs_of_persons_are_no_farther_apart_than_the_sensitivity():
     """Iterates that no records lead to as well, so clips are met from all sides."""
-    worst = [replayed("regression", seed, seed % 3 > 0).excess for seed in range(100, 170)]
+    worst = [replayed("regression", seed, seed % 3 > 0).excess for seed in range(100, 140)]
     assert 0.97 < max(worst) <= 1 + 1e-12
-    worst = [replayed("add_remove", seed).excess for seed in range(100, 120)]
+    worst = [replayed("add_remove", seed).excess for seed in range(100, 110)]
     assert 0.9 < max(worst) <= 1 + 1e-12
     for name in ("Newton, few", "three labels, Newton", "sparse"):
-        worst = [replayed(name, seed, seed % 2 > 0).excess for seed in range(100, 130)]
+        worst = [replayed(name, seed, seed % 2 > 0).excess for seed in range(100, 120)]
         assert 0.9 < max(worst) <= 1 + 1e-12
 
 
