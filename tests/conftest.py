@@ -28,6 +28,7 @@ from hypothesis import settings
 from seeds import pytest_generate_tests  # noqa: F401
 
 from dpcd_sklearn import PrivacyAccountant
+from dpcd_sklearn.inspection import _release_audit
 from dpcd_sklearn.privacy.ledger import _files
 from dpcd_sklearn.utils import _warnings
 
@@ -90,6 +91,14 @@ def uncharged():
     accountant = PrivacyAccountant(1e3, 1e-2)
     yield accountant
     assert accountant.entries() == []
+
+
+@pytest.fixture
+def one_pair(monkeypatch):
+    """Audits of gradients look at one of the ways to differ that show most, and at none twice."""
+    name = "many features"
+    monkeypatch.setattr(_release_audit, "CHANGES", {name: _release_audit.CHANGES[name]})
+    monkeypatch.setattr(_release_audit, "_BETTER", 1)
 
 
 @pytest.fixture(scope="session")

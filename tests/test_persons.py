@@ -629,7 +629,7 @@ def test_reports_and_entries_of_a_registry_name_the_unit():
     assert "the unit is one row" in rows.to_markdown()
 
 
-def test_an_audit_of_persons_passes():
+def test_an_audit_of_persons_passes(one_pair):
     model = DPLinearRegressor(
         epsilon=3.0, delta=1e-4, neighboring=Persons(4), solver=SkGD(), max_iter=3, **UNIT_SCALE
     )
