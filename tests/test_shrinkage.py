@@ -111,12 +111,12 @@ def test_the_scale_of_margins_follows_from_a_clipped_gradient(classes, factor):
     coef = np.linalg.lstsq(rows, margins, rcond=None)[0].T
     moments = loss.curvature * rows.T @ rows / len(rows)
     tail = Tail(factor * coef, residual.T @ rows / len(rows), moments)
-    found = margin_scale(tail, np.ones(rows.shape[1]), loss, np.zeros(len(coef)), clip)
+    found = margin_scale(tail, loss, np.zeros(len(coef)), clip)
     assert_allclose(found, 1 / factor, rtol=0.1)
     # a fit is paid for by then: moments that noise made useless leave it as it is
     for useless in (np.zeros_like(moments), np.full_like(moments, np.inf)):
         tail = Tail(tail.point, tail.gradient, useless)
-        assert margin_scale(tail, np.ones(rows.shape[1]), loss, np.zeros(len(coef)), clip) == 1
+        assert margin_scale(tail, loss, np.zeros(len(coef)), clip) == 1
 
 
 @pytest.mark.parametrize(
@@ -350,6 +350,18 @@ def test_penalties_of_counts_leave_descents_what_they_leave_without_noise(mean, 
     wanted = DPPoissonRegressor(epsilon=np.inf, **stated).fit(X, y).coef_
     found = fits(DPPoissonRegressor(solver="skgd", epsilon=2.0, **stated), X, y, 5)
     assert least < np.median([one.coef_ @ wanted for one in found]) / (wanted @ wanted) < 1.2
+
+
+@pytest.mark.parametrize("mean", [0.5, 3])
+def test_predictions_of_counts_have_the_mean_of_the_target_wherever_rows_lie(mean):
+    """Rows lie far from the middle of their bounds, where an intercept is not that of a mean."""
+    rng = np.random.default_rng(2)
+    X = rng.exponential(size=(1000, 5)).clip(max=8)
+    margins = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=5) / 4
+    y = rng.poisson(mean * np.exp(margins.clip(-3, 3))).astype(float)
+    bounds = {"feature_bounds": (0, 8), "target_bounds": (0, 8 * mean)}
+    found = fits(DPPoissonRegressor(alpha=0.0, **bounds), X, y, 7)
+    assert 0.7 < np.median([one.predict(X).mean() for one in found]) / y.mean() < 1.3
 
 
 def test_descents_of_a_loud_signal_keep_what_they_found():

@@ -167,6 +167,8 @@ class Solution:
         Covariance by the noise alone, where it is known without an inference.
     tail : Tail or None
         Tail of Newton steps.
+    log_of_mean : float or None
+        Logarithm of the mean of exp(margin), where released moments tell it.
     strengths : tuple of StrengthPath or None
         For each target, models along strengths of the penalty where one of them was chosen.
     """
@@ -179,6 +181,7 @@ class Solution:
     inference: object = None
     noise: object = None
     tail: Tail | None = None
+    log_of_mean: float | None = None
     strengths: tuple = (None,)
 
 
@@ -224,6 +227,24 @@ def normal_margins(mean, covariance):
     return np.vstack((draws, -draws)) * np.sqrt(values.clip(min=0.0)) @ vectors.T
 
 
+def moments_of_margins(moments, coef, has_constant):
+    """Mean and covariance of margins.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_coordinates, n_coordinates)
+        Second moments of rows.
+    coef : ndarray of shape (n_outputs, n_coordinates)
+    has_constant : bool
+        Whether the last coordinate is a constant of all rows.
+    """
+    with np.errstate(all="ignore"):
+        mean = np.zeros(len(coef))
+        if has_constant:
+            mean = coef @ moments[:, -1] / np.sqrt(moments[-1, -1])
+        return mean, coef @ moments @ coef.T - np.outer(mean, mean)
+
+
 def of_two_classes(mean, covariance):
     """Margins of none and of one, of the margin of a single output."""
     return np.append(0.0, mean), np.pad(covariance, ((1, 0), (1, 0)))
@@ -249,11 +270,7 @@ def shares_of_bound(curvature, coef, has_constant):
     """
     n_outputs = len(coef)
     moments = curvature / (_BOUND_OF_ONE if n_outputs == 1 else _BOUND)
-    with np.errstate(all="ignore"):
-        mean = np.zeros(n_outputs)
-        if has_constant:
-            mean = coef @ moments[:, -1] / np.sqrt(moments[-1, -1])
-        covariance = coef @ moments @ coef.T - np.outer(mean, mean)
+    mean, covariance = moments_of_margins(moments, coef, has_constant)
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         return np.ones(n_outputs), np.eye(n_outputs)  # noise left no moments
     if n_outputs == 1:

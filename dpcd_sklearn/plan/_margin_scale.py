@@ -15,17 +15,16 @@ released in the tail is one: the a at which both are equal is how far margins ar
 import numpy as np
 from scipy.special import softmax
 
-from ..loops._problem import normal_margins, of_two_classes
+from ..loops._problem import moments_of_margins, normal_margins, of_two_classes
 
 
-def margin_scale(tail, smoothness, loss, start, clip):
+def margin_scale(tail, loss, start, clip):
     """The share of margins that is borne out, at most 1.
 
     Parameters
     ----------
     tail : Tail
         Tail of a fit with a free intercept, its last coordinate.
-    smoothness : ndarray of shape (n_coordinates,)
     loss : Loss
         The logistic one or the multinomial one.
     start : ndarray of shape (n_outputs,)
@@ -33,8 +32,11 @@ def margin_scale(tail, smoothness, loss, start, clip):
     clip : float
         Clip of a residual, in a row of typical length.
     """
+    moments, coef = tail.second_moments / loss.curvature, tail.point[:, :-1]
+    mean, covariance = moments_of_margins(moments, tail.point, True)
     with np.errstate(all="ignore"):
-        mean, covariance, told = _margins(tail, smoothness, loss.curvature)
+        centre = moments[:-1, -1] / moments[-1, -1]
+        told = np.sum(coef * (np.outer(tail.gradient[:, -1], centre) - tail.gradient[:, :-1]))
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         return 1.0  # the noisy moments are not finite
     if len(mean) == 1:  # two classes: margins of none and of one, whose residual counts twice
@@ -58,14 +60,3 @@ def margin_scale(tail, smoothness, loss, start, clip):
         middle = (low + high) / 2
         low, high = (middle, high) if expected(np.exp(middle)) < told else (low, middle)
     return float(np.exp(high))
-
-
-def _margins(tail, smoothness, curvature):
-    """The mean and covariance of margins, and the clipped gradient along what moves them."""
-    moments = tail.second_moments / curvature
-    centre = moments[:-1, -1] / moments[-1, -1]
-    spread = moments[:-1, :-1] - moments[-1, -1] * np.outer(centre, centre)
-    coef, intercept = tail.point[:, :-1], tail.point[:, -1]
-    mean = (coef @ centre + intercept) / np.sqrt(smoothness[-1])
-    gradient = tail.gradient[:, :-1] - np.outer(tail.gradient[:, -1], centre)
-    return mean, coef @ spread @ coef.T, -np.sum(coef * gradient)

@@ -166,7 +166,6 @@ def _borne_out(plan, solution, known):
         return 1.0
     return margin_scale(
         solution.tail,
-        plan.geometry.smoothness,
         plan.loss,
         known.reshape(-1, request.n_coordinates)[:, -1],
         plan.recipe["residual_clip"],

@@ -17,7 +17,7 @@ from ..losses import SquaredLoss
 from ..privacy.mechanisms._record_oracle import RecordOracle
 from ..privacy.mechanisms._units import CoordinateUnits
 from ._release import Release
-from ._shrinkage import is_shrunk
+from ._shrinkage import is_shrunk, size_of_margins
 
 # Share of μ² of each, at least. The noise of the mean is then a 25th of the upper bound, and that
 # of a derivative at the end a tenth of a mean that is an eighth of that. With fewer records the
@@ -170,16 +170,21 @@ def with_mean(plan, receipt, records, key, solution):
 
     Clips cut large targets more often, so the intercept is too low. With the derivative d at the
     end predictions have 1 + d times the mean of the target (power 1), and the mean ratio of target
-    to prediction is 1 - d (power 2). Without it rare counts have the released mean at least.
+    to prediction is 1 - d (power 2). Without it rare counts have the released mean at least, by
+    what moments of rows tell of their predictions. Descents release none, and rows may lie far from
+    the middle of their bounds: predictions are taken to be larger by the spread of margins.
     """
     request, loss, coef = plan.request, plan.request.loss, solution.coef.copy()
     if not (request.has_log_link and request.mean_share):
         return solution
     if plan.part_of(MEAN_AT_END.name) is None:
         # rare from a quarter of the upper bound down to a seventh: descents tell others better
-        trust = np.clip((loss.reach - 4) / 3, 0, 1) * is_shrunk(request)
+        trust = min(max((loss.reach - 4) / 3, 0), 1) * is_shrunk(request)
         trust *= request.evidence >= _ENOUGH
-        coef[..., -1] += trust * np.maximum(math.log(loss.mean) - coef[..., -1], 0)
+        predicted = solution.log_of_mean
+        if predicted is None:
+            predicted = coef[-1] + size_of_margins(plan, coef[:-1])
+        coef[-1] += trust * max(math.log(loss.mean) - predicted, 0)
         return replace(solution, coef=coef)
     slopes, _ = MEAN_AT_END.released(plan, receipt, records, key, loss, coef[np.newaxis])
     slope = slopes[0] * loss.unit / (loss.weight * loss.mean ** (2 - loss.power))

@@ -136,6 +136,13 @@ def long_descent(recipe, n_classes):
     }
 
 
+def steps_of_root(total_time, of_root):
+    """Steps that follow the root of the time: at every signal momentum remembers a like share."""
+    n_iter = of_root * math.sqrt(total_time)
+    step_size = total_time / n_iter
+    return {"max_iter": n_iter, "step_size": step_size, "momentum": momentum_of(step_size / 2)}
+
+
 def descent_of_rows(recipe, signal, n_classes, *, is_on_its_way):
     """A full descent of one output over sparse rows of a known norm.
 
@@ -152,15 +159,9 @@ def descent_of_rows(recipe, signal, n_classes, *, is_on_its_way):
     clip, total_time = recipe["residual_clip"], recipe["max_iter"] * recipe["step_size"]
     if is_on_its_way and n_classes:
         clip *= between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
-    n_iter = (_OF_ROOT if is_on_its_way else _OF_ROOT_TO_MEAN) * math.sqrt(total_time)
-    step_size = total_time / n_iter
-    return {
-        "averaging": "last" if is_on_its_way else "tail",
-        "residual_clip": clip,
-        "max_iter": n_iter,
-        "step_size": step_size,
-        "momentum": momentum_of(step_size / 2),
-    }
+    averaging = "last" if is_on_its_way else "tail"
+    steps = steps_of_root(total_time, _OF_ROOT if is_on_its_way else _OF_ROOT_TO_MEAN)
+    return {"averaging": averaging, "residual_clip": clip} | steps
 
 
 # Descents of more than two classes: their steps, and those of sparse rows; the most momentum,

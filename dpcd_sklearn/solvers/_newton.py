@@ -14,6 +14,7 @@ import numpy as np
 
 from ..loops import _newton
 from ..loops._covariance import noise_of
+from ..loops._problem import moments_of_margins
 from ..losses import LOSSES
 from ..plan._inference import gradient_noise, with_inference
 from ..plan._solver import AUTO, MOMENTUM, SHARE, Solver, parameters_of
@@ -342,8 +343,19 @@ class NewtonPlan(SolverPlan):
             elif self.request.inference:
                 solution = with_inference(within, receipt, within.place(records), solution, key)
             else:
-                solution = within._with_noise(solution, units)
+                solution = within._with_noise(within._with_log_of_mean(solution), units)
         return _seen_from(solution, within.geometry.center - self.geometry.center)
+
+    def _with_log_of_mean(self, solution):
+        """The solution with the mean of predictions, as released moments of rows tell it."""
+        request = self.request
+        if not (request.has_log_link and request.mean_share):
+            return solution
+        moments = solution.tail.second_moments / request.loss.curvature
+        margins = solution.coef[np.newaxis] * np.sqrt(self.geometry.smoothness)
+        mean, variance = moments_of_margins(moments, margins, True)
+        # normal margins; noise may be most of a large variance
+        return replace(solution, log_of_mean=float(mean[0] + between(variance[0, 0], 0.0, 2.0) / 2))
 
     def _with_noise(self, solution, units):
         """The solution with the noise's covariance, where the curvature tells how it is followed.
