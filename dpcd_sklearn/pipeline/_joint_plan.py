@@ -365,8 +365,7 @@ def with_stand_ins(name, step, fitted=None):
     if is_private(step) and not holds_steps(step):
         stand_in = StandIn(name, step, fitted)
         return stand_in, {name: stand_in}
-    tried = step.without_budget() if holds_steps(step) else clone(step)
-    params, stand_ins = {}, {}
+    tried, params, stand_ins = clone(step), {}, {}
     for path, part in parts_within(name, step).items():
         params[path[len(name) + 2 :]], found = with_stand_ins(path, part, fitted)
         stand_ins |= found

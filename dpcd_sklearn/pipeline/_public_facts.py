@@ -109,6 +109,9 @@ class StandIn(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         return self.step_.get_feature_names_out(input_features)
 
+    def get_params(self, deep=True):
+        return {}  # nothing in it is private
+
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too
 
