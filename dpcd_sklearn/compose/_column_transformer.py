@@ -153,19 +153,6 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
         """Whether no step charges anything, so that nothing is charged."""
         return not parts_within(_WITHIN, self)
 
-    def without_budget(self):
-        """scikit-learn's ColumnTransformer, of copies of the steps."""
-        self._validate_params()
-        plain = ColumnTransformer(
-            clone(self.transformers, safe=False),
-            remainder=clone(self.remainder, safe=False),
-            sparse_threshold=0,
-            verbose_feature_names_out=self.verbose_feature_names_out,
-        )
-        return plain.set_output(
-            transform=getattr(self, "_sklearn_output_config", {}).get("transform")
-        )
-
     def _pipeline(self):
         """A pipeline of this step alone, which has its budget."""
         given = {name: getattr(self, name) for name in BUDGET}

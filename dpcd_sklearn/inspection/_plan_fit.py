@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator, clone
 
 from ..model_selection._find_budget import by_persons, simulated_records, simulated_scores
 from ..pipeline._budget_of_step import last_step, private_part
-from ..pipeline._joint_plan import width_of
 from ..privacy.accounting._accounting import checked_releases, epsilon_of, zcdp
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
-from ..utils._public import check_count, check_real
+from ..utils._public import check_count, check_real, width_of
 from ..utils._texts import ReadableRepr
 from ..utils._typing import ArrayLike, Seed
 

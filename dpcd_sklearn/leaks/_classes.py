@@ -258,6 +258,7 @@ _ROWS = (
     (_SELECTION, "RFE SelectFromModel", _meta),  # RFE ranks by coefficients of a private part
     ("sklearn.calibration", "CalibratedClassifierCV", _calibrates, _unknown, _UNCALIBRATED),
     ("dpcd_sklearn.compose", "DPColumnTransformer", _learns, _dense),
+    ("dpcd_sklearn.pipeline", "StandIn", _nothing, _as_given),  # while a pipeline is planned
     ("sklearn.compose", "ColumnTransformer", _meta, _side_by_side),
     ("sklearn.compose", "TransformedTargetRegressor", _meta),
     (_ENSEMBLE, "AdaBoostClassifier AdaBoostRegressor", _boosts, _unknown, _VOTES),

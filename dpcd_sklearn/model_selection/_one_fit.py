@@ -23,8 +23,9 @@ from ..linear_model._private_linear_model import PrivateLinearModel
 from ..linear_model._strengths import can_choose, keep_columns
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import walked
-from ..pipeline._public_facts import first_rows, width_of
+from ..pipeline._public_facts import first_rows
 from ..plan._shrinkage import ENTRIES
+from ..utils._public import width_of
 from ..utils._warnings import warn
 from . import _candidates, _runs
 from ._candidates import key_of

@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline._budget_of_step import last_step, private_part
-from ..pipeline._joint_plan import width_of
 from ..pipeline._private_pipeline import PrivatePipeline
 from ..pipeline._public_facts import first_rows
 from ..privacy.accounting._accounting import mu_of
@@ -22,6 +21,7 @@ from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._compat import safe_indexing
 from ..utils._persons import Persons, PersonsOfRows, relation_of
+from ..utils._public import width_of
 from ..utils._warnings import silence
 from ._candidates import as_chosen
 

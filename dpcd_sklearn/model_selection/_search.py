@@ -20,7 +20,6 @@ from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
-from ..pipeline._joint_plan import width_of
 from ..plan._private_fit import warn_of_weak_promise
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
@@ -29,7 +28,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..utils._cells import on_host
 from ..utils._compat import BaseEstimator, MetaEstimatorMixin, available_if, num_samples
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
-from ..utils._public import MOST, check_count
+from ..utils._public import MOST, check_count, width_of
 from ..utils._threads import libraries
 from ..utils._typing import ArrayLike, Auto, Column, Seed
 from ..utils._warnings import silence, warn

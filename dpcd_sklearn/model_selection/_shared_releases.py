@@ -11,13 +11,14 @@ from sklearn.base import clone, is_regressor
 
 from ..linear_model._private_linear_model import PrivateLinearModel
 from ..pipeline._budget_of_step import give_back, is_private
-from ..pipeline._joint_plan import private_parts, width_of
+from ..pipeline._joint_plan import private_parts
 from ..pipeline._private_pipeline import PrivatePipeline
 from ..plan._found_scales import FoundScales
 from ..privacy.accounting._joint import joined, joint_budgets
 from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._prepaid import Prepaid
 from ..privacy.ledger._rehearsal import fit_up_to_charge
+from ..utils._public import width_of
 from ..utils._warnings import held_back, repeat, silence
 from ._candidates import candidate, put_on_tape
 from ._runs import planned_event

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -22,13 +21,13 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._prepaid import Prepaid
-from ..privacy.ledger._rehearsal import event_of, looks_at_rows
+from ..privacy.ledger._rehearsal import event_of
 from ..utils._cells import read_labels
 from ..utils._compat import check_sample_weight
 from ..utils._input import check_finite_target, read_input, reworded
-from ..utils._public import check_real
+from ..utils._public import check_real, width_of
 from ._budget_of_step import as_params, is_private, last_step, stated_budget
-from ._public_facts import PublicFacts, StandIn, facts_after, refuse_sparse, width_of
+from ._public_facts import PublicFacts, StandIn, facts_after, refuse_sparse
 
 # Share of μ² that is left to the model at least, and that of steps which do not say what they need.
 _LEAST_OF_MODEL, _SHARE_OF_OTHERS = 0.5, 0.15
@@ -49,10 +48,10 @@ class StepPlan:
         None is what the step needs, by public numbers.
     facts : dict
         Public facts that it does not state, as its parameters.
-    columns : int, or rows of them for a step that picks columns by name
+    columns : int, or rows of them for the last step
     n_outputs : int
     sparse : bool
-        Whether it is given sparse records.
+        Whether it is given sparse records, where columns are a number.
     parts : list of StepPlan or None
         Private steps of a DPColumnTransformer, which share what it gets, by their names in it.
     """
@@ -285,9 +284,7 @@ def walked(steps, rows, shares, n_outputs=1):
         parts, last = private_parts(name, step), step is steps[-1][1]
         told = {name: _missing_facts(step, facts)} if name in parts else {}
         if last and name in parts and not holds_steps(step):
-            columns = rows if looks_at_rows(step) else width_of(rows)
-            known = told[name], columns, n_outputs, issparse(rows)
-            return [*found, StepPlan(name, step, shares[name], *known)]
+            return [*found, StepPlan(name, step, shares[name], told[name], rows, n_outputs)]
         if holds_steps(step):
             refuse_sparse(name, step, rows)
         tried, stand_ins = with_stand_ins(name, step)
@@ -365,8 +362,7 @@ def with_stand_ins(name, step, fitted=None):
     if is_private(step) and not holds_steps(step):
         stand_in = StandIn(name, step, fitted)
         return stand_in, {name: stand_in}
-    tried = step.without_budget() if holds_steps(step) else clone(step)
-    params, stand_ins = {}, {}
+    tried, params, stand_ins = clone(step), {}, {}
     for path, part in parts_within(name, step).items():
         params[path[len(name) + 2 :]], found = with_stand_ins(path, part, fitted)
         stand_ins |= found

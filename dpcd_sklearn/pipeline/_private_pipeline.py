@@ -20,6 +20,7 @@ from ..utils._cells import on_host, refuse_collections
 from ..utils._compat import Pipeline, StrOptions, available_if
 from ..utils._input import by_name, reworded
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
+from ..utils._public import width_of
 from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
@@ -33,7 +34,7 @@ from ._joint_plan import (
     shares_of,
     walked,
 )
-from ._public_facts import PublicFacts, facts_after, first_rows, width_of
+from ._public_facts import PublicFacts, facts_after, first_rows
 
 
 @dataclass(eq=False, repr=False)

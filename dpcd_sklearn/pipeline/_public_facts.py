@@ -6,7 +6,6 @@ step are looked at, or what it has released.
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral
 from operator import itemgetter
 
 import numpy as np
@@ -41,7 +40,7 @@ from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
 from ..utils._compat import safe_indexing
 from ..utils._input import refuse_broken, refuse_repeated_names
-from ..utils._public import check_bounds
+from ..utils._public import check_bounds, width_of
 from ._budget_of_step import copy_of
 
 
@@ -109,6 +108,9 @@ class StandIn(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features=None):
         return self.step_.get_feature_names_out(input_features)
 
+    def get_params(self, deep=True):
+        return {}  # nothing in it is private
+
     def get_metadata_routing(self):
         return self.of.get_metadata_routing()  # whatever the step asks for is tried too
 
@@ -131,17 +133,6 @@ def is_present(cell):
         return category_of(cell) is not None
     except TypeError:  # no category, but something
         return True
-
-
-def width_of(rows):
-    """Number of columns of an array, a data frame or a list of rows; a number is that itself."""
-    if isinstance(rows, Integral):
-        return int(rows)
-    if hasattr(rows, "shape"):
-        return rows.shape[1]
-    if not hasattr(rows[0], "__len__"):
-        raise ValueError("Expected 2D array, got a list of single cells instead")
-    return len(rows[0])
 
 
 def first_rows(X, whole):

@@ -9,6 +9,17 @@ MOST = 2**53  # of a count: what double precision counts exactly
 MOST_COORDINATES = 2**31 - 1  # a vector of more of them is 16 GB
 
 
+def width_of(rows):
+    """Number of columns of an array, a data frame or a list of rows; a number is that itself."""
+    if isinstance(rows, Integral):
+        return int(rows)
+    if hasattr(rows, "shape"):
+        return rows.shape[1]
+    if not hasattr(rows[0], "__len__"):
+        raise ValueError("Expected 2D array, got a list of single cells instead")
+    return len(rows[0])
+
+
 def check_real(value, name, *, low=-math.inf, high=math.inf, closed="neither", advice=""):
     """Return `value` as a float, or raise when it is no number or outside the interval.
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from ...utils._input import by_name, reworded
+from ...utils._public import width_of
 from ._prepaid import Prepaid
 
 # ---- An accountant for a fit that is stopped at its charge, to see what it refuses before --------
@@ -81,9 +82,8 @@ def event_of(private, n_samples, columns, n_outputs=1, sparse=False):
     where they pick columns by name.
     """
     facts = {} if n_outputs == 1 else {"n_outputs": n_outputs}
-    if not isinstance(columns, Integral) and not looks_at_rows(private):
-        sparse = sparse or issparse(columns)
-        columns = columns.shape[1]
+    if not looks_at_rows(private):
+        sparse, columns = sparse or issparse(columns), width_of(columns)
     if sparse and "sparse" in signature(private.planned_event).parameters:
         facts["sparse"] = True
     return private.planned_event(n_samples, columns, **facts)
