@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table
+from test_accountant_ledger import INFINITE, ONE, gaussian
 
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor
 from dpcd_sklearn.exceptions import BudgetExceededError
@@ -31,14 +32,6 @@ from dpcd_sklearn.privacy.accounting import (
     with_noise,
 )
 from dpcd_sklearn.privacy.ledger import Balance, PrivacyAccountant, _filter, _ledger_report
-
-ONE = "replace_one"
-INFINITE = FitEvent((NonPrivateEvent(),))
-
-
-def gaussian(mu_squared, count=1):
-    """A fit of `count` Gaussian releases that are sqrt(mu_squared)-GDP together."""
-    return FitEvent((GaussianEvent(math.sqrt(count / mu_squared), count),))
 
 
 def stated(epsilon, delta, neighboring=ONE, n_public=None, **flags):
