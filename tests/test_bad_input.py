@@ -266,10 +266,18 @@ def test_offsets_that_no_exposure_has(accountant, data, loss, offset, match):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_a_rate_that_overflows_warns_of_nothing_before_it_is_refused(accountant, data):
-    X, y = data[0], np.full(len(data[0]), 1e300)
-    offset = np.full(len(y), -50.0)
-    refuse(DPLinearRegressor("poisson", accountant=accountant), X, y, "y", offset=offset)
+@table(("loss", "y", "weight", "offset"), [
+    ("poisson", 1e300, 1.0, -50.0),
+    ("gamma", 5e-324, 1.0, 50.0),
+    ("poisson", 1.0, 1.7e308, 50.0),
+    ("poisson", 1.0, 5e-324, -50.0),
+])  # fmt: skip
+def test_an_exposure_of_one_record_raises_nothing(data, loss, y, weight, offset):
+    """Each of its numbers is valid, so neither their products nor quotients may tell of it."""
+    of_one = np.arange(len(data[0])) == 3
+    given = {"sample_weight": weight * of_one, "offset": offset * of_one}
+    model = DPLinearRegressor(loss, epsilon=9.0, feature_bounds=(-1, 1), target_bounds=(0.1, 9.0))
+    assert np.isfinite(model.fit(data[0], np.where(of_one, y, 1.0), **given).coef_).all()
 
 
 @table(("estimators", "params", "match"), TOGETHER)

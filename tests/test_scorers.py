@@ -22,7 +22,7 @@ from dpcd_sklearn.privacy.mechanisms import ScoreUnits
 from dpcd_sklearn.privacy.mechanisms._scores import pair_weights, score_sensitivity
 from dpcd_sklearn.privacy.sums import _score_sums
 
-RELATIONS = ["replace_one", "add_remove"]
+RELATIONS = {"replace_one": None, "add_remove": 400}  # n_public
 CLASSIFIERS = [name for name, metric in METRICS.items() if metric.task == "classification"]
 REGRESSORS = [name for name, metric in METRICS.items() if metric.task == "regression"]
 
@@ -128,12 +128,8 @@ def test_pairs_are_those_of_a_double_loop():
     rng = np.random.default_rng(1)
     for _ in range(50):
         codes, margins = rng.integers(0, 2, 12), rng.integers(0, 4, 12).astype(float)
-        pairs = sum(
-            np.sign(margins[i] - margins[j])
-            for i in range(12)
-            for j in range(12)
-            if codes[i] == 1 and codes[j] == 0
-        )
+        ones, zeros = margins[codes == 1], margins[codes == 0]
+        pairs = sum(np.sign(one - zero) for one in ones for zero in zeros)
         assert _score_sums.sum_pairs(codes, margins) == [pairs, codes.sum()]
 
 
@@ -164,10 +160,9 @@ def test_little_noise_leaves_scikit_learns_score_of_a_classifier(classified, nam
             make_private_scorer(name, 1.0, delta=1e-6, neighboring=relation, n_public=400)
         return
     X, y, model = classified
-    n_public = 400 if relation == "add_remove" else None
     clip = 30.0 if name == "neg_log_loss" else None
     scorer = make_private_scorer(
-        name, 1e6, delta=1e-6, neighboring=relation, n_public=n_public, clip=clip
+        name, 1e6, delta=1e-6, neighboring=relation, n_public=RELATIONS[relation], clip=clip
     )
     assert scorer(model, X, y) == pytest.approx(get_scorer(name)(model, X, y), abs=0.005)
 
@@ -176,9 +171,9 @@ def test_little_noise_leaves_scikit_learns_score_of_a_classifier(classified, nam
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_little_noise_leaves_scikit_learns_score_of_a_regressor(regressed, name, relation):
     X, y, model = regressed
-    n_public = 400 if relation == "add_remove" else None
     scorer = make_private_scorer(
-        name, 1e6, delta=1e-6, neighboring=relation, n_public=n_public, target_bounds=(-1, 11)
+        name, 1e6, delta=1e-6, neighboring=relation, n_public=RELATIONS[relation],
+        target_bounds=(-1, 11),
     )
     assert scorer(model, X, y) == pytest.approx(get_scorer(name)(model, X, y), abs=0.01)
 
@@ -303,15 +298,19 @@ def test_parameters_that_make_no_sense_are_refused(name, params, match):
     ],
 )
 def test_records_that_do_not_suit_are_refused_uncharged(classified, params, X, y, match):
-    accountant = PrivacyAccountant(
-        epsilon=1.0,
-        delta=1e-6,
-        **({k: v for k, v in params.items() if k != "classes"}),
-    )
+    relation = {name: value for name, value in params.items() if name != "classes"}
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-6, **relation)
     scorer = make_private_scorer("accuracy", 0.1, accountant, **params)
     with pytest.raises(ValueError, match=match):
         scorer(classified[2], X, y)
     assert accountant.entries() == []
+
+
+def test_no_error_tells_how_many_records_there_are_under_add_remove(classified):
+    X, y, model = classified
+    facts = {"neighboring": "add_remove", "n_public": 400, "delta": 1e-12}
+    with pytest.raises(ValueError, match="of scores of 400 records"):
+        make_private_scorer("neg_log_loss", 1e-9, **facts)(model, X[:7], y[:7])
 
 
 def test_a_score_of_another_task_is_refused(classified, regressed):

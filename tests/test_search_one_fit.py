@@ -10,8 +10,9 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from tables import table
+from test_strengths import ABSURD, LEAKY, STATED, N, P, _data  # noqa: F401
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -27,21 +28,6 @@ from dpcd_sklearn.model_selection._search_plan import asked_of, planned
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler
 from dpcd_sklearn.privacy.accounting import SelectionEvent
-
-STATED = {"feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
-N, P = 8000, 20
-ABSURD = [1e-6, 1e-3, 1e-2, 0.1, 1.0, 1e3]
-LEAKY = make_pipeline(StandardScaler(), DPLassoCD())
-
-
-@pytest.fixture(scope="module")
-def data():
-    """Three relevant columns of twenty."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(2 * N, P))
-    y = X[:, :3] @ [1.0, -1.0, 0.5] + 0.7 * rng.normal(size=2 * N)
-    return X[:N], y[:N], X[N:], y[N:]
-
 
 # ---- searches over what is not free, with too little for a comparison ----------------------------
 

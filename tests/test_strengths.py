@@ -31,8 +31,8 @@ ABSURD = [1e-6, 1e-3, 1e-2, 0.1, 1.0, 1e3]
 LEAKY = make_pipeline(StandardScaler(), DPLassoCD())
 
 
-@pytest.fixture(scope="module")
-def data():
+@pytest.fixture(name="data", scope="module")
+def _data():
     """Three relevant columns of twenty."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(2 * N, P))
@@ -120,6 +120,11 @@ def test_the_choice_is_nearly_the_best_of_the_same_releases(data, epsilon, seed)
     assert own == pytest.approx(scores[chosen], abs=1e-9)
     assert own > scores.max() - 0.02
     assert scores.min() < 0.05  # the grid has what ruins
+
+
+def test_a_choice_within_bounds_of_any_width_is_carried_out(data):
+    bounds = {"feature_bounds": (-1, 1), "target_bounds": (-1e308, 1e308)}
+    assert DPLassoCD([0.1, 10.0], epsilon=3.0, **bounds).fit(*data[:2]).alpha_ in (0.1, 10.0)
 
 
 def test_estimated_losses_follow_true_ones(data):

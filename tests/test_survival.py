@@ -88,15 +88,22 @@ def test_each_record_becomes_all_periods_by_itself(records):
     assert_array_equal(at_a_cut.y, [0, 1, 0, 0])
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_record_of_any_duration_raises_and_warns_of_nothing():
+    rows = PiecewiseExponential([5e-324]).expand([[0.0]] * 3, [5e-324, 0.5, 1e300], [1, 0, 1])
+    at_risk = np.where(rows.exposure > 0, rows.exposure, 1.0)
+    assert rows.offset.tolist() == [math.log(time) for time in at_risk]  # one by one
+    bounds = {"feature_bounds": (0, 1), "target_bounds": (0, 9)}
+    model = DPLinearRegressor("poisson", epsilon=9.0, neighboring=Persons(2), **bounds)
+    model.fit(rows.X, rows.y, sample_weight=rows.exposure > 0, offset=rows.offset)
+    model.fit(rows.X, rows.rate, sample_weight=rows.exposure)
+
+
 @table(
     ("wrong", "match"),
     [
-        ({"cuts": [2.0, 1.0]}, "cuts must increase"),
-        ({"cuts": [1.0, 1.0]}, "cuts must increase"),
-        ({"cuts": [0.0, 1.0]}, "cuts must increase"),
-        ({"cuts": [1.0, NAN]}, "cuts must increase"),
-        ({"cuts": [1.0, INF]}, "cuts must increase"),
-        ({"cuts": [[1.0, 2.0]]}, "cuts must increase"),
+        *(({"cuts": [1.0, bad]}, "cuts must increase") for bad in (0.5, 1.0, NAN, INF)),
+        *(({"cuts": bad}, "cuts must increase") for bad in ([0.0, 1.0], [[1.0, 2.0]])),
         *(({"duration": [1.0, bad]}, "duration must be positive") for bad in (0.0, -1.0, NAN, INF)),
         *(({"event": [0, bad]}, "event must be 0 or 1") for bad in (2, -1, 0.5, NAN)),
         *(({"largest_rate": bad}, "largest_rate") for bad in (0.0, -1.0, NAN)),
@@ -104,6 +111,9 @@ def test_each_record_becomes_all_periods_by_itself(records):
         ({"event": [1, 0, 1]}, r"event must have shape \(2,\)"),
         ({"groups": [1]}, r"groups must have shape \(2,\)"),
         ({"X": [[1.0], [NAN]]}, "NaN"),
+        # in words that quote no cell
+        ({"X": [["a"], ["b"]]}, "X could not be converted"),
+        *(({name: ["a", "b"]}, f"{name} could not be conv") for name in ("duration", "event")),
         ({"times": [-1.0]}, "times must be"),
         ({"times": 3.0}, "times must be"),
     ],

@@ -117,6 +117,7 @@ TABLE = {
             *({"event": of(G(z, 2), G(2.0))} for z in (1e-30, 1e300)),
             *({"event": of(G(2.0, 2), G(z))} for z in (1e-30, 1e300)),
             {"event": of(G(2.0, 2))}, {"event": of(G(2.0, 3), G(2.0))},
+            {"event": of(G(2.0, 2), G(2.0), neighboring="add_remove"), "n_normalizer": 2**34 + 1},
         ],
     ),
     SmoothnessUnits: (

@@ -56,15 +56,11 @@ cdef class MovingSums:
     def of(self, block, step=None, *, bint joint):
         """The sums of a block after a step of all coordinates, and their limit."""
         cdef Py_ssize_t[::1] columns = np.array(block, dtype=np.intp)
-        cdef Py_ssize_t size = columns.shape[0]
-        cdef Py_ssize_t[::1] everything = np.arange(self._units.n_coordinates, dtype=np.intp)
-        cdef double[::1] move
+        cdef Py_ssize_t size = columns.shape[0], n = self._units.n_coordinates
         if step is not None:
-            move = np.array(step, dtype=np.float64)
-            if not self._sums.move(&everything[0], everything.shape[0], &move[0]):
-                raise MemoryError
+            move(self._sums, range(n), step)
         cdef Question question = self._units.question(
-            &columns[0] if size < everything.shape[0] else NULL, size, joint)
+            &columns[0] if size < n else NULL, size, joint)
         return answer_of(self._sums, &question, size), question.limit
 
 

@@ -21,9 +21,10 @@ from sklearn.utils import check_array, column_or_1d
 from ..losses import loss_of
 from ..plan._target_mean import found_mean, start_within
 from ..utils._cells import given_back, on_host, refuse_collections
-from ..utils._compat import RegressorMixin
+from ..utils._compat import RegressorMixin, check_sample_weight
 from ..utils._input import check_finite_target, read_input
 from ..utils._public import check_bounds
+from ..utils._tiles import elementwise
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._parameters import REGRESSION, of
@@ -309,14 +310,12 @@ class WithExposure:
             )
         refuse_collections(self, X=X, y=y, offset=offset)
         y = read_input(column_or_1d, on_host(y), dtype=np.float64, name="y")
+        check_finite_target(y)
         exposure = _exposure_of(offset, len(y))
-        weight = exposure ** (2 - power)
-        if sample_weight is not None:
-            given = read_input(column_or_1d, on_host(sample_weight), name="sample_weight")
-            if given.shape != weight.shape or given.dtype.kind not in "biuf":
-                return y, given  # which is refused by its own name
-            weight = weight * given
-        return y / exposure, weight
+        weight = elementwise(lambda one: one ** (2 - power), exposure)
+        given = check_sample_weight(sample_weight, y)
+        weight = weight if given is None else _as_positive(weight * given, given)
+        return _as_positive(y / exposure, y), weight
 
     def predict(self, X: ArrayLike, offset: Column = None) -> np.ndarray:
         """Predict the target.
@@ -344,14 +343,14 @@ class WithExposure:
         return given_back(on_host(found) * _exposure_of(offset, len(found)), X)
 
 
-def _exposure_of(offset, n_samples):
-    """exp(offset), one for each record.
+def _as_positive(found, given):
+    """Multiples of finite numbers; those of positive ones stay positive and finite."""
+    least, most = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
+    return np.where(given > 0, np.clip(found, least, most), found)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not of this length, not finite or too large; no cell is quoted.
-    """
+
+def _exposure_of(offset, n_samples):
+    """exp(offset), one for each record; refused if it is not as long, or not within ±50."""
     stated = {"ensure_2d": False, "dtype": np.float64, "ensure_all_finite": False}
     offset = read_input(check_array, on_host(offset), name="offset", **stated)
     if offset.shape != (n_samples,):

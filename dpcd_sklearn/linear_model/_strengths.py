@@ -225,7 +225,8 @@ def _shown(model, plan, path, dtype):
     if path is None:
         return None
     coefs, intercepts = plan.to_original(path.coefs, dtype)
-    square, n = float(plan.request.target_half_width) ** 2, plan.request.budget.n
+    # Python's squares raise where they overflow
+    square, n = min(float(plan.request.target_half_width), 1e150) ** 2, plan.request.budget.n
     columns = {"design": np.array([each.design for each in path.strengths])}
     return (columns if model._designs else {}) | {
         "penalty": [each.penalty for each in path.strengths],

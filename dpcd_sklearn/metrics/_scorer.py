@@ -183,7 +183,7 @@ class PrivateScorer(ReadableRepr):
         facts = self._facts(estimator, n_samples)
         y = _target(y, n_records, facts.classes)
         of_shares = persons is not None
-        units = ScoreUnits(event, metric.kind, metric.size(facts), n_samples, of_shares)
+        units = ScoreUnits(event, metric.kind, metric.size(facts), facts.n, of_shares)
         unit = LEVELS if of_shares else 1
         facts = dataclasses.replace(facts, noise_std=tuple(units.noise_std), unit=unit)
         model = Model(estimator, metric.methods(facts))

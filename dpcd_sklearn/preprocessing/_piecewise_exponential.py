@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import Bunch, check_array
+from sklearn.utils import Bunch
 
 from ..utils._compat import Interval
+from ..utils._input import read_array, read_input
 from ..utils._stated import Stated
+from ..utils._tiles import elementwise
 from ..utils._typing import ArrayLike
 
 
@@ -39,8 +41,8 @@ class PiecewiseExponential(Stated):
         the data.
     largest_rate : float in (0, inf], default=inf
         R, the upper bound of a private fit's ``target_bounds=(0, R)``, in events a unit of time.
-        Where an event ended a period, the time at risk counts as 1 / R at least. With periods of
-        one unit of time and R = 2 that adds half a unit of time to an event at most. Public.
+        Where an event ended a period, the time at risk counts as 1 / R at least: with periods of
+        one unit and R = 2 half a unit more, at most. All of them lie in [1e-21, 1e21]. Public.
 
     Raises
     ------
@@ -118,13 +120,15 @@ class PiecewiseExponential(Stated):
         ends = (exposure > 0) & (duration[:, np.newaxis] <= self._edges()[1:])
         y, exposure = (event[:, np.newaxis] * ends).ravel(), exposure.ravel()
         exposure = np.where(y > 0, np.maximum(exposure, 1 / self.largest_rate), exposure)
+        # of any time at risk the rate is finite, and the logarithm an offset that `fit` takes
+        exposure = np.where(exposure > 0, np.clip(exposure, 1e-21, 1e21), 0.0)
         at_risk = np.where(exposure > 0, exposure, 1.0)
         return Bunch(
             X=rows,
             y=y,
             exposure=exposure,
             rate=y / at_risk,
-            offset=np.log(at_risk),
+            offset=elementwise(np.log, at_risk),
             groups=np.repeat(groups, len(rows) // n_samples),
         )
 
@@ -216,7 +220,7 @@ class PiecewiseExponential(Stated):
 
     def _rows(self, X):
         """Features and indicators of the periods: every record in every period."""
-        cuts, values = self._edges()[1:-1], check_array(X, dtype=np.float64)
+        cuts, values = self._edges()[1:-1], read_array(X, dtype=np.float64)
         indicators = np.tile(np.eye(len(cuts) + 1)[:, 1:], (len(values), 1))
         rows = np.hstack([np.repeat(values, len(cuts) + 1, axis=0), indicators])
         if not hasattr(X, "iloc"):
@@ -226,7 +230,7 @@ class PiecewiseExponential(Stated):
 
 def _column(values, name, n_samples, dtype):
     """An array of one value a record."""
-    array = np.asarray(values, dtype=dtype)
+    array = read_input(np.asarray, values, dtype=dtype, name=name)
     if array.shape != (n_samples,):
         raise ValueError(f"{name} must have shape ({n_samples},), got {array.shape}")
     return array

@@ -1,9 +1,8 @@
 """Columns scaled, or mapped to a law, by quantiles that are released privately."""
 
-import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,6 +15,7 @@ from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, OneToOneFeatureMixin, StrOptions
+from ..utils._public import check_interval
 from ..utils._tiles import map_cells, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
 from ._private_transformer import OF_BUDGET, PrivateTransformer
@@ -297,12 +297,10 @@ class DPRobustScaler(QuantileStep):
 
     def _validate_params(self):
         super()._validate_params()
-        low_high = tuple(self.quantile_range)
-        if len(low_high) != 2 or not all(_is_number(q) for q in low_high):
-            raise TypeError("quantile_range is a pair of numbers, such as (25.0, 75.0)")
-        if not 0 < low_high[0] < low_high[1] < 100:
+        low, high = check_interval(tuple(self.quantile_range), "quantile_range")
+        if not (low > 0 and high < 100):
             raise ValueError(
-                f"quantile_range is in percent, 0 < low < high < 100, got {low_high}: ends of a "
+                f"quantile_range is in percent, 0 < low < high < 100, got {low, high}: ends of a "
                 "column are those of one record each"
             )
 
@@ -363,7 +361,3 @@ class DPRobustScaler(QuantileStep):
         X = self._read(X, reset=False)
         X = canonical(X).copy() if issparse(X) else X.copy()
         return map_cells(X, function, self.center_, self.scale_)
-
-
-def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -202,7 +202,7 @@ def _suits_newton(request):
         worth
         and not request.sparse
         and request.n_features <= _FEW
-        and request.budget.n <= MOST_RECORDS
+        and 4 * request.budget.n <= MOST_RECORDS  # under add_remove
         and not request.coef_path
         and request.max_iter == "auto"
         and not request.asks_for_smoothness

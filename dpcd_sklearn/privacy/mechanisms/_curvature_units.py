@@ -80,17 +80,8 @@ class SquareUnits(GeometryUnits):
                 f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
                 f"{MOST_COORDINATES:,} that are held; use another solver, or fewer features"
             )
-        # the promise of `_units.noise_bits`
-        if not self.noiseless and n_samples > max(2.0**28, 4 * self.n_normalizer):
-            raise ValueError(
-                "more than 2^28 records (or 4 n_public, if that is more) have no exact sums; "
-                "state a larger n_public or fit on fewer records"
-            )
-        if not self.noiseless and self.n_normalizer > MOST_RECORDS:
-            raise ValueError(
-                f"matrices leave integers to sums of {MOST_RECORDS:,} records at most, got "
-                f"{self.n_normalizer:,}; use another solver"
-            )
+        if not self.noiseless:
+            self.refuse_more_than(MOST_RECORDS)
 
     def matrix_grid(self, noise_multiplier):
         """The grid of a matrix whose rows are of 16 bits."""

@@ -26,7 +26,7 @@ def score_sensitivity(kind, size, n_samples, neighboring, of_shares=False):
     size : int
         Number of sums.
     n_samples : int
-        Number of records, which is public where it is used.
+        Public number of records.
     neighboring : {"replace_one", "add_remove"}
     of_shares : bool
         Whether counts are of persons' shares, in units of 1 / LEVELS.
@@ -73,6 +73,7 @@ class ScoreUnits(SumUnits):
     event : as of SumUnits
     kind, size : as of `score_sensitivity`
     n_samples : int
+        Number of records, or under add_remove the public one.
     of_shares : bool
 
     Raises

@@ -250,8 +250,7 @@ class ColumnUnits(Units):
         self.n_classes = n_classes
         if not 1 <= n_chosen <= width:
             raise ValueError(f"k={n_chosen} columns can't be chosen of {width}; lower k")
-        if self.n_samples > 2**28:
-            raise ValueError("more than 2^28 records have no exact sums; fit on fewer records")
+        self.refuse_more_than(2**28)
         if not 0 <= n_classes <= MOST_CLASSES:
             raise ValueError(f"columns are chosen by {MOST_CLASSES} classes at most")
         self.noise = ColumnChoices(None, 1.0, n_chosen)

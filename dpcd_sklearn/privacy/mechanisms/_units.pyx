@@ -58,8 +58,7 @@ cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normali
     Raises
     ------
     ValueError
-        If the noise or the number of records is not positive and finite, no grid suits it, or there
-        are more records than `doc/threat_model.rst` promises: nothing else depends on how many.
+        If the noise or a number is not positive and finite, no grid suits it, or of more records.
     """
     if not 0 < noise_multiplier < math.inf:
         raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
@@ -70,11 +69,15 @@ cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normali
     if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:
         raise ValueError(f"noise multiplier {noise_multiplier:g} is out of the range that the "
                          "integer grid supports; change epsilon or max_iter")
-    # a record has at most `target` units: sums below 2^52 are exact
+    _refuse_more_records(n_samples, n_normalizer)  # of `target` units at most: sums below 2^52
+    return bits
+
+
+def _refuse_more_records(n_samples, n_normalizer):
+    """Raise a ValueError for more records than `doc/threat_model.rst` promises."""
     if n_samples > max(2.0**28, 4 * n_normalizer):
         raise ValueError("more than 2^28 records (or 4 n_public, if that is more) have no exact "
                          "sums; state a larger n_public or fit on fewer records")
-    return bits
 
 
 # ---- units ----
@@ -122,6 +125,14 @@ cdef class Units:
         if count not in (None, releases[0].count):
             raise ValueError(f"{count} {self.what} are not paid for by {self.event}")
         return releases[0]
+
+    def refuse_more_than(self, most):
+        """Raise a ValueError if more records than these are admitted, by public numbers alone."""
+        _refuse_more_records(self.n_samples, self.n_normalizer)
+        admitted = self.n_normalizer * (4 if self.neighbors == 1 else 1)  # under add_remove
+        if admitted > most:
+            raise ValueError(f"sums are of {most:,} records at most, and {admitted:,.0f} (under "
+                             "add_remove 4 n_public) are admitted: fit on fewer records")
 
     def _kinds(self, *kinds):
         """The releases by their kind, each at most once."""
