@@ -70,10 +70,13 @@ def cut_rows(X, weights, row_norm, fit_intercept=True):
 
 
 def rows_twin(X, weights, row_norm, units, fit_intercept=True):
-    """Rows as integers, in NumPy."""
-    rows, norms = cut_rows(X, weights, row_norm, fit_intercept)
-    factors = np.minimum(np.sqrt(weights), row_norm / norms)
-    return np.rint(rows * factors[:, None] * (units / row_norm))
+    """Rows as integers, in NumPy: whole rows, which are scaled down and rounded again."""
+    wide = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    lengths = np.maximum(np.sqrt((wide**2).sum(axis=1)), 1e-120)
+    longest = _integer_rows.longest_row(wide.shape[1])
+    factors = np.minimum(np.sqrt(weights) * lengths, row_norm) / row_norm
+    factors *= units / (longest + 0.5 * math.sqrt(wide.shape[1]))
+    return np.rint(np.rint(wide * (longest / lengths)[:, None]) * factors[:, None])
 
 
 def lower(rng, d, condition=1e3):
@@ -119,12 +122,8 @@ def test_sums_of_rows_and_of_their_products_are_those_of_numpy(dtype, fit_interc
     assert found[-1] == pytest.approx(squares, rel=1e-4)
     np.testing.assert_array_equal(coarse[:-1], found[:-1])
     assert coarse[-1] == pytest.approx(found[-1] / 2.0**10, rel=1e-2)
-    # without weights they are of the same rows as the curvature, and so is the constant
-    plain = sums_of(X, y[1], **intercept)
-    trace = np.trace(plain.gram(norm, units / 4)[: X.shape[1], : X.shape[1]]) * 16
-    found = plain.row_sums(norm, units, units)
-    assert found[-1] == pytest.approx(trace, rel=1e-3)
     if fit_intercept:
+        found = sums_of(X, y[1]).row_sums(norm, units, units)
         assert found[-2] == len(X) * np.rint(units / norm * (1 - 2.0**-30))
 
 
@@ -167,7 +166,7 @@ def test_preconditioned_gradients_are_those_of_numpy(dtype, n_outputs):
     twin *= limit / clip
     np.testing.assert_allclose(found, twin, rtol=1e-3, atol=limit * len(X) * 1e-4)
     if n_outputs > 1:  # a softmax' derivatives add up to zero but for their rounding
-        assert (np.abs(found.sum(axis=0)) <= len(X) * n_outputs / 2 * 2.0**15 / short[2]).all()
+        assert (np.abs(found.sum(axis=0)) <= len(X) * n_outputs / 2 * 2.0**15).all()
     plain = sums.gradient(coef, 1.0, 0.0).reshape(n_outputs, -1)
     twin = contributions(*options, np.inf, n_outputs).sum(axis=0)
     np.testing.assert_allclose(plain, twin, rtol=1e-9, atol=1e-8)
@@ -227,6 +226,7 @@ def test_every_sum_is_the_sum_of_what_each_record_adds_in_every_layout(condition
         )
         found = []
         for sums, w in ((one, coef[:8]), (classes, coef)):
+            sums.gram(3.0, 2.0**13, len(rows) == 530)  # rows that it keeps, or measure makes
             sums.measure(*geometry)
             found.append(sums.gradient(w, 0.3, 2.0**38))
             found += [sums.gram(3.0, 2.0**13), sums.row_sums(3.0, 2.0**16, 2.0**16)]
@@ -251,8 +251,8 @@ def test_a_record_of_an_infinite_or_undefined_norm_adds_nothing(scaled, layout):
     for rows in (np.arange(9), np.delete(np.arange(9), 4)):
         sums = sums_of(layout(X[rows]), y[rows], fit_intercept=False)
         sums.measure(*geometry)
-        found.append(sums.gradient(np.ones(2), 0.5, 2.0**38))
-    assert found[1].any() and (found[0] == found[1]).all()
+        found.append([*sums.gradient(np.ones(2), 0.5, 2.0**38), *sums.gram(2.0, 2.0**13).flat])
+    assert any(found[1]) and found[0] == found[1]
 
 
 @pytest.mark.parametrize("d", [1, 5, 64, 65, 300])
@@ -262,7 +262,7 @@ def test_second_moments_of_the_longest_rows_are_exact(d):
     X = np.full((5_003, d), 1e-3)
     X[:, -1] = 50.0
     found = sums_of(X, np.zeros(len(X)), fit_intercept=False).gram(1.0, float(units))
-    row = np.rint(X[0] / np.linalg.norm(X[0]) * (units * (1 - 2.0**-30))).astype(int)
+    row = rows_twin(X[:1], np.ones(1), 1.0, units * (1 - 2.0**-22), False)[0].astype(int)
     assert (found == len(X) * np.outer(row, row)).all() and row[-1] > 0.99 * units
     with pytest.raises(ValueError, match="16 bits"):
         sums_of(X, np.zeros(len(X))).gram(1.5, 2.0**15)
@@ -317,7 +317,7 @@ def released(sums, units, transform, exponent, coef, clip):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 10.0, 100.0])
-@pytest.mark.parametrize("width", [1.0, 20.0, 200.0, 1e5])
+@pytest.mark.parametrize("width", [1.0, 20.0, 200.0, 1e4])
 @pytest.mark.parametrize("n", [1_000, 100_000])
 def test_rows_of_16_bits_move_a_gradient_by_a_tenth_of_its_noise_at_most(n, width, epsilon):
     """Bounds of one column are so many times too wide, another has heavy tails; nothing is cut."""

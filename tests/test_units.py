@@ -250,7 +250,6 @@ def test_no_oracle_clips_rows_below_their_constant(loss, of_intercept):
     with pytest.raises(ValueError, match="constant"):
         oracle(units).see(place, 0.9 * constant)
     sums = place.second_order(loss, smoothness, fit_intercept=True)
-    for ask in (lambda norm: sums.gram(norm, 100.0), lambda norm: sums.row_sums(norm, 10.0, 10.0)):
-        with pytest.raises(ValueError, match="constant"):
-            ask(0.9 * constant)
-        ask(constant)
+    with pytest.raises(ValueError, match="constant"):
+        sums.row_sums(0.9 * constant, 10.0, 10.0)
+    sums.row_sums(constant, 10.0, 10.0)

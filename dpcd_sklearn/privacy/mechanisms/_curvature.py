@@ -183,7 +183,7 @@ class CurvatureOracle(Oracle):
         if units.noiseless:
             return units.noisy_mean(self._sums.gram(math.inf, 0.0), 1.0)
         noise, units_of_norm = units.curvature
-        question = Gram(self.row_norm, float(units_of_norm))
+        question = Gram(self.row_norm, float(units_of_norm), keeps=True)
         noisy = self._source.release(self._sums, question, noise)
         return units.noisy_mean(noisy, self.row_norm / units_of_norm)
 

@@ -62,10 +62,11 @@ class Gram(Question):
 
     row_norm: float
     units: float
+    keeps: bool = False  # rows for the gradients that follow
     name = "curvature"
 
     def answer(self, place):
-        return place.gram(self.row_norm, self.units)
+        return place.gram(self.row_norm, self.units, self.keeps)
 
 
 @dataclass(frozen=True, eq=False)

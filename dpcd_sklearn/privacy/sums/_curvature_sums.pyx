@@ -5,8 +5,12 @@
     (``_pairs_body.h``), matrix products of larger integers stay below 2^53, so whatever order,
     blocking or fused operations a BLAS likes, all are exact: what a record adds depends on no other
     record, and not on its place among them.
-(b) *Second moments.* Σ q qᵀ over rows clipped to a public norm.
-(c) *Images* of rows under a triangular matrix of integers. No record's image is kept.
+(b) *Whole rows* have 16 bits, in units of their own length. They are made once, for second moments
+    and for gradients in a geometry that is made of these, and kept where memory is enough, a
+    quarter of what the records take in doubles; if not, or if records are sparse, they are made
+    again in each pass.
+(c) *Second moments.* Σ q qᵀ over whole rows that are scaled down to a public norm.
+(d) *Images* of rows under a triangular matrix of integers. No record's image is kept.
 """
 
 import numpy as np
@@ -19,7 +23,7 @@ from ...losses._loss cimport Loss
 from ...utils._interrupts cimport Interrupts
 from ...utils._interrupts import held
 from ...utils._threads cimport Work, over_rows
-from ._integer_rows import ROW_UNITS, rows_at_once
+from ._integer_rows import ROW_UNITS, longest_row, rows_at_once
 from ._kernels cimport (
     DPCD_MAGIC,
     KERNELS,
@@ -42,6 +46,10 @@ cdef Py_ssize_t TILE_CELLS = 2**14, LEAST_ROWS = 128, MOST_ROWS = 4096 - 8
 cdef double SHORTEST = 1e-120
 # A weight below it leaves as much room as this one.
 cdef double LIGHTEST = 1e-30
+# More than what rounding to float32 adds to a factor and to its product.
+cdef double NARROWER = 1 - 2.0**-22
+# Bytes of rows that are kept; public, as the number of records is.
+cdef Py_ssize_t MOST_KEPT = 2**30
 
 
 def _symmetric(upper):
@@ -89,6 +97,9 @@ cdef class CurvatureSums(GradientSums):
         self._root_curvature = sqrt(loss.curvature)
         self._tile_rows = max(LEAST_ROWS, min(TILE_CELLS // self.n_coordinates, MOST_ROWS))
         self._tile_rows -= self._tile_rows % 8
+        self._row_units, self._row_apart = longest_row(self.n_coordinates), self.n_coordinates + 7
+        self._row_apart -= self._row_apart % 8
+        self._whole, self._lengths = np.empty((0, 0), dtype=np.int16), np.empty(self.n)
 
     # ---- rows ----
 
@@ -113,12 +124,8 @@ cdef class CurvatureSums(GradientSums):
         self._of_shares = np.zeros((n_threads, n_integers), dtype=np.int64)
         return over_rows(work, <void *>self, self.n, self.n_coordinates, n_threads)
 
-    cdef Py_ssize_t _read(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop,
-                          const double *squares) noexcept nogil:
-        """Read a tile, and the squared norms of its features; returns the number of its rows.
-
-        `squares`: what the square of a column counts in them.
-        """
+    cdef Py_ssize_t _read(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
+        """Read a tile, and the squared norms of its features; returns the number of its rows."""
         cdef Py_ssize_t i, m = min(self._tile_rows, stop - i0)
         if self.records.is_sparse:
             dpcd_spread_rows(&self.records.rows, i0, m, self.p, bench.cells)
@@ -128,30 +135,67 @@ cdef class CurvatureSums(GradientSums):
         for i in range(m):
             bench.norms[i] = 0.0
         bench.ahead = dpcd_rows_ahead(m, self.n - i0 - m)
-        KERNELS.rows_dot(&bench.tile, squares, True, bench.ahead, bench.norms)
+        KERNELS.rows_dot(&bench.tile, &self._per_square[0], True, bench.ahead, bench.norms)
         return m
 
-    cdef void _fill(self, Bench *bench, Py_ssize_t m, double magic,
-                    const double *of_columns) noexcept nogil:
+    cdef void _fill(self, Bench *bench, Py_ssize_t m, double magic) noexcept nogil:
         """Rows in the units of their columns times factors; integers unless `magic` is zero."""
         cdef Py_ssize_t i
         cdef double one
-        KERNELS.scaled_rows(&bench.tile, of_columns, bench.factors, magic, bench.ahead,
+        KERNELS.scaled_rows(&bench.tile, &self._per_unit[0], bench.factors, magic, bench.ahead,
                             bench.rows, bench.whole, bench.apart)
         for i in range(m if self.fit_intercept else 0):
-            one = (bench.of_ones[i] * of_columns[self.p] + magic) - magic
+            one = (bench.of_ones[i] * self._one + magic) - magic
             if bench.whole != NULL:
                 bench.whole[i * bench.apart + self.p] = <int16_t>one
             else:
                 bench.rows[i * bench.apart + self.p] = one
 
+    cdef Py_ssize_t _rows_of_units(self, Bench *bench, Py_ssize_t i0, Py_ssize_t stop,
+                                   double units) noexcept nogil:
+        """Rows of a tile as integers, whose norm is `units` but for the rounding: how many."""
+        cdef Py_ssize_t i, m = self._read(bench, i0, stop)
+        cdef double norm
+        for i in range(m):
+            norm = sqrt(bench.norms[i] + self._one * self._one) * LONGER
+            norm = norm if norm >= 0.0 else INFINITY  # NaN
+            self._lengths[i0 + i] = (norm if norm > SHORTEST else SHORTEST) / units
+        for i in range(m):
+            bench.factors[i] = 1.0 / self._lengths[i0 + i]  # 0 where it is infinite
+            bench.of_ones[i] = bench.factors[i]
+        self._fill(bench, m, DPCD_MAGIC)
+        return m
+
+    cdef void _weights(self, Py_ssize_t i0, Py_ssize_t m, double *weights) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(m):
+            weights[i] = 1.0 if self.records.weights == NULL else self.records.weights[i0 + i]
+
+    cdef Py_ssize_t _whole_rows(self, Bench *bench, Py_ssize_t i0,
+                                Py_ssize_t stop) noexcept nogil:
+        """Whole rows of a tile, which are made if they are not kept already: how many."""
+        if self._whole.shape[0]:
+            bench.whole = &self._whole[i0, 0]
+        if self._are_made:
+            return min(self._tile_rows, stop - i0)
+        return self._rows_of_units(bench, i0, stop, self._row_units)
+
+    cdef int _keep_rows(self) except -1:
+        """Room for whole rows, where memory is enough."""
+        if 2 * self.n * self._row_apart <= MOST_KEPT and not self.records.is_sparse:
+            try:  # one more than there are: vectors may reach beyond the last one
+                self._whole = np.zeros((self.n + 1, self._row_apart), dtype=np.int16)
+            except MemoryError:  # whether there is room is up to the machine, and shows in no sum
+                pass
+        return 0
+
     # ---- second moments ----
 
-    def gram(self, double row_norm, double units):
+    def gram(self, double row_norm, double units, bint keeps=False):
         """Σ q qᵀ, q = rint(units τ / row_norm) and |τ| at most `row_norm`; with 0 units plain sums.
 
-        A weight multiplies a row by its root. Features are scaled down to what the intercept's
-        constant leaves of the norm, of light rows to as much more, and heavy ones as a whole.
+        τ is a whole row times the root of its weight, scaled down to the norm if it is longer.
+        Where it `keeps` them and memory is enough, whole rows are kept for gradients.
 
         Returns
         -------
@@ -159,41 +203,52 @@ cdef class CurvatureSums(GradientSums):
         """
         cdef Py_ssize_t d = self.n_coordinates, apart = dpcd_pairs_apart(d)
         if units == 0:
-            return self._plain_gram(row_norm)
-        self._check_norm(row_norm)
-        self._row_norm, self._units, self._at_once = row_norm, units, rows_at_once(units, d)
+            return self._plain_gram()
+        self._row_norm, self._at_once = row_norm, rows_at_once(units, d)
+        # whole rows were rounded before, and are longer by half a unit in every column at most
+        self._units = units * self._row_units / (self._row_units + 0.5 * sqrt(<double>d))
+        if keeps:
+            self._keep_rows()
         self._over_tiles(_gram_of_rows, apart * apart)
+        self._are_made = self._whole.shape[0] > 0
         total = np.asarray(self._of_shares).sum(axis=0).reshape(apart, apart)
         return _symmetric(total[:d, :d])
 
     cdef bint _add_gram(self, Py_ssize_t i0, Py_ssize_t stop, int64_t *total) noexcept nogil:
-        cdef Py_ssize_t i, m, n_groups, size, d = self.n_coordinates, apart = dpcd_pairs_apart(d)
-        cdef Bench bench = self._bench(apart, True, self._tile_rows // 2 * apart)
+        cdef Py_ssize_t i, m, n_groups, size, d = self.n_coordinates, apart = self._row_apart
+        cdef Bench bench = self._bench(apart, True, self._tile_rows // 2 * dpcd_pairs_apart(d))
+        cdef double length, longest = self._row_norm / self._row_units
+        cdef double scale = self._units / self._row_norm * NARROWER
+        cdef double *factors = bench.factors
         while bench.norms != NULL and i0 < stop:
-            m = self._read(&bench, i0, stop, &self._per_square[0])
+            m = self._whole_rows(&bench, i0, stop)
             n_groups = (m + self._at_once - 1) // self._at_once
             size = (m + n_groups - 1) // n_groups
-            self._clip_rows(&bench, i0, m, self._row_norm, self._units)
-            self._fill(&bench, m, DPCD_MAGIC, &self._per_unit[0])
+            self._weights(i0, m, factors)
+            for i in range(m):
+                length = sqrt(factors[i]) * self._lengths[i0 + i]
+                factors[i] = scale * (length if length < longest else longest)  # also for NaN
             for i in range(n_groups):
                 if i * size < m:
                     KERNELS.add_products(bench.whole + i * size * apart, min(size, m - i * size),
-                                         d, apart, bench.room, total)
+                                         d, apart, factors + i * size, bench.room, total)
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
 
-    def _plain_gram(self, double row_norm):
+    def _plain_gram(self):
         """Σ τ τᵀ, weighted, in floating point: for fits without noise."""
-        cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates
+        cdef Py_ssize_t i, i0 = 0, m, d = self.n_coordinates
         cdef Interrupts interrupts = Interrupts()
         total = np.zeros((d, d), order="F")
         cdef Room room = Room(self)
         while i0 < self.n:
             interrupts.look()
-            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
-            self._clip_rows(&room.bench, i0, m, row_norm, 0.0)
-            self._fill(&room.bench, m, 0.0, &self._per_unit[0])
+            m = self._read(&room.bench, i0, self.n)
+            self._weights(i0, m, room.bench.of_ones)
+            for i in range(m):
+                room.bench.of_ones[i] = room.bench.factors[i] = sqrt(room.bench.of_ones[i])
+            self._fill(&room.bench, m, 0.0)
             total = dsyrk(1.0, np.asarray(room.rows)[:m].T, beta=1.0, c=total, overwrite_c=1)
             i0 += m
         return _symmetric(total)
@@ -210,7 +265,9 @@ cdef class CurvatureSums(GradientSums):
         -------
         ndarray of shape (n_coordinates + 1,), int64
         """
-        self._check_norm(row_norm)
+        if not row_norm >= self._one:  # to what it leaves of the norm features are cut
+            raise ValueError(f"rows have a constant of length {self._one:.6g}, which is not cut to "
+                             f"the norm {row_norm:.6g}")
         self._row_norm, self._units, self._units_of_squares = row_norm, units, units_of_squares
         self._over_tiles(_sums_of_rows, self.n_coordinates + 1)
         return np.asarray(self._of_shares).sum(axis=0)
@@ -221,10 +278,8 @@ cdef class CurvatureSums(GradientSums):
         cdef double *part = <double *>bench.room
         cdef double length, most = self._units_of_squares * SHORTER
         while bench.norms != NULL and i0 < stop:
-            m = self._read(&bench, i0, stop, &self._per_square[0])
-            self._clip_rows(&bench, i0, m, self._row_norm, self._units)
-            if self.records.weights != NULL:
-                self._weigh_rows(&bench, i0, m, self._row_norm, self._units)
+            m = self._read(&bench, i0, stop)
+            self._weigh_rows(&bench, i0, m)
             KERNELS.sums(&bench.tile, bench.factors, &self._per_unit[0], self._units, bench.ahead,
                          True, part)
             part[self.p] += KERNELS.sum_of_ones(m, bench.of_ones, self._one, self._units)
@@ -238,100 +293,48 @@ cdef class CurvatureSums(GradientSums):
         free(bench.norms)
         return bench.norms != NULL
 
-    cdef int _check_norm(self, double row_norm) except -1:
-        """Features are cut to what the constant leaves of a norm: it has to leave something."""
-        if not row_norm >= self._one:
-            raise ValueError(f"rows have a constant of length {self._one:.6g}, which is not cut to "
-                             f"the norm {row_norm:.6g}")
-        return 0
+    cdef void _weigh_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m) noexcept nogil:
+        """Factors of features, cut to their norm, and of the constant, both times a weight.
 
-    cdef void _clip_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
-                         double units) noexcept nogil:
-        """Factors of features and of the constant, for rows within `row_norm`.
-
-        And how long the features are then, over that norm. Without branches, four rows at a time.
+        Or as much of it as keeps the row within the norm. And the root of that, times how long the
+        features are over the norm. Without branches, four rows at a time.
         """
-        cdef double whole = units / row_norm * SHORTER, one = self._one * self._one
-        cdef double norm, longest, room, light, of_features, of_row, weight
-        cdef double *roots = bench.of_ones
+        cdef double most = self._row_norm, one = self._one * self._one
+        cdef double per_norm = self._units / most * SHORTER
+        cdef double norm, longest, room, light, of_features, weight
+        cdef double *ones = bench.of_ones
         cdef double *factors = bench.factors
         cdef double *parts = bench.parts
         cdef const double *norms = bench.norms
         cdef Py_ssize_t i
+        self._weights(i0, m, ones)
         for i in range(m):
-            roots[i] = 1.0
-        for i in range(m if self.records.weights != NULL else 0):
-            weight = self.records.weights[i0 + i]
-            roots[i] = sqrt(weight) if weight > 0.0 else 0.0
-        if units == 0:
-            for i in range(m):
-                factors[i] = roots[i]
-            return
-        for i in range(m):
-            norm = sqrt(norms[i])
-            light = roots[i] * roots[i]
-            light = light if light < 1.0 else 1.0
-            room = sqrt(row_norm * row_norm / (light if light > LIGHTEST else LIGHTEST) - one)
+            norm, weight = sqrt(norms[i]), ones[i]
+            light = weight if weight < 1.0 else 1.0
+            room = sqrt(most * most / (light if light > LIGHTEST else LIGHTEST) - one)
             longest = norm if norm > room else room
             of_features = room / (longest if longest > SHORTEST else SHORTEST)
             of_features = of_features if norm < INFINITY else 0.0
             norm = norm * of_features if norm < INFINITY else 0.0
-            longest = roots[i] * sqrt(norm * norm + one)
-            of_row = row_norm / (longest if longest > row_norm else row_norm)
-            norm = roots[i] * norm * of_row
-            parts[i] = (norm if norm < row_norm else row_norm) / row_norm
-            roots[i] = roots[i] * of_row * whole
-            factors[i] = roots[i] * of_features
-
-    cdef void _weigh_rows(self, Bench *bench, Py_ssize_t i0, Py_ssize_t m, double row_norm,
-                          double units) noexcept nogil:
-        """Factors for rows times their weights, or as much of these as keeps them in their norm.
-
-        So much of a weight goes to the root of the features' length, too.
-        """
-        cdef double whole = units / row_norm * SHORTER, one = self._one / row_norm
-        cdef double root, length, most, weight
-        cdef Py_ssize_t i
-        for i in range(m):
-            root = bench.of_ones[i] / whole
-            length = bench.parts[i] / root if root > 0.0 else 0.0
-            most = sqrt(length * length + one * one)
-            most = SHORTER / (most if most > SHORTEST else SHORTEST)
-            weight = self.records.weights[i0 + i] if root > 0.0 else 0.0
-            weight = weight if weight < most else most
-            length = sqrt(weight) * length
-            bench.parts[i] = length if length < 1.0 else 1.0
-            bench.factors[i] *= weight / root if root > 0.0 else 0.0
-            bench.of_ones[i] = weight * whole
+            longest = sqrt(norm * norm + one)
+            longest = most * SHORTER / (longest if longest > SHORTEST else SHORTEST)
+            weight = weight if weight < longest else longest
+            norm = sqrt(weight) * norm / most
+            parts[i] = norm if norm < 1.0 else 1.0
+            ones[i] = weight * per_norm
+            factors[i] = ones[i] * of_features
 
     # ---- images in a geometry ----
 
-    cdef void _rows_of_units(self, Bench *bench, Py_ssize_t m, double units,
-                             const double *of_columns, double *lengths) noexcept nogil:
-        """The rows of a tile as integers, whose norm is `units` but for the rounding.
-
-        `of_columns`: what a column counts, the constant's last, as the bench's `norms` have it.
-        """
-        cdef Py_ssize_t i
-        cdef double norm, one = of_columns[self.p] if self.fit_intercept else 0.0
-        for i in range(m):
-            norm = sqrt(bench.norms[i] + one * one) * LONGER
-            norm = norm if norm >= 0.0 else INFINITY  # NaN
-            lengths[i] = norm if norm > SHORTEST else SHORTEST
-        for i in range(m):
-            bench.factors[i] = units / lengths[i]  # 0 where it is infinite
-            bench.of_ones[i] = bench.factors[i]
-        self._fill(bench, m, DPCD_MAGIC, of_columns)
-
-    cdef object _image(self, Room room, Py_ssize_t m, transform, double[::1] lengths):
+    cdef object _image(self, Room room, Py_ssize_t i0, transform):
         """Images of the rows of a tile in units of their lengths / ROW_UNITS, and squared norms.
 
         Exact integers: the transform times rint(ROW_UNITS τ / length).
         """
-        cdef Py_ssize_t i, d = self.n_coordinates
+        cdef Py_ssize_t i, m, d = self.n_coordinates
         cdef double[::1] ones = np.ones(d)
         cdef dpcd_tile image
-        self._rows_of_units(&room.bench, m, ROW_UNITS, &self._per_unit[0], &lengths[0])
+        m = self._rows_of_units(&room.bench, i0, self.n, ROW_UNITS)
         moved = dtrmm(1.0, transform, np.asarray(room.rows)[:m].T, lower=1, overwrite_b=1)
         image = dpcd_tile_of(<const double *><size_t>moved.ctypes.data, d, m, d, True)
         for i in range(m):
@@ -354,7 +357,7 @@ cdef class CurvatureSums(GradientSums):
         jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), int64 (or float64)
         """
         cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates, since = 0
-        cdef double[::1] lengths = np.empty(self._tile_rows), margins = np.empty(self._tile_rows)
+        cdef double[::1] margins = np.empty(self._tile_rows)
         cdef const double[::1] w = np.ascontiguousarray(coef, dtype=np.float64)
         cdef Interrupts interrupts = Interrupts()
         cdef Room room = Room(self)
@@ -364,17 +367,17 @@ cdef class CurvatureSums(GradientSums):
         exact = EXACT / (units + d + 1.0) ** 2 if units > 0 else np.inf
         while i0 < self.n:
             interrupts.look()
-            m = self._read(&room.bench, i0, self.n, &self._per_square[0])
+            images = self._image(room, i0, transform)
+            m = len(images)
             margins[:] = w[self.p] if self.fit_intercept else 0.0
             KERNELS.rows_dot(&room.bench.tile, &w[0], False, 0, &margins[0])
-            images = self._image(room, m, transform, lengths)
             y = np.asarray(<const double[:m]>(self.records.y + i0))
             norms = np.sqrt(np.asarray(<double[:m]>room.bench.norms))
             weights = (np.ones(m) if self.records.weights == NULL
                        else np.asarray(<const double[:m]>(self.records.weights + i0)))
             factors = _factors_of_moments(
                 self.loss, np.asarray(margins)[:m], y, weights,
-                np.asarray(lengths)[:m] * (unit / (ROW_UNITS * self._root_curvature)),
+                np.asarray(self._lengths)[i0:i0 + m] * (unit / self._root_curvature),
                 norms, clip, row_norm, score_norm, units)
             if since + m > exact:
                 for total, part in zip(totals, parts):

@@ -3,12 +3,9 @@
 (a) A record's gradient there is its derivative times the image of its row. The norm of that is
     bounded from above once, and gradients are clipped by it and summed in the coordinates that they
     are in. The sums are integers, so their image is exact too. No record's image is kept.
-(b) *Whole rows.* Rows become whole numbers of 16 bits, in units of their own length: once, and a
-    record adds a whole multiple of its row. All products are of 16 bits, those of geometries,
-    iterates and large multiples in two limbs: sums of 32 bits are exact, whatever their order. Rows
-    are kept where memory is enough, a quarter of what the records take in doubles; if not, or if
-    records are sparse, they are made again in each pass. Descents keep those of sparse records, of
-    which only what is stored.
+(b) A record adds a whole multiple of its whole row. All products are of 16 bits, those of
+    geometries, iterates and large multiples in two limbs: sums of 32 bits are exact, whatever their
+    order. Descents keep whole rows of sparse records too, of which only what is stored.
 """
 
 import numpy as np
@@ -51,8 +48,6 @@ cdef double MOST_UNITS = 2.0**26
 # In a geometry a row counts this often at most, in multiples of the first limb and what is left: as
 # many of both as sums of so many rows have 32 bits.
 cdef double MOST_TIMES = 2.0**23, FIRST_LIMB = 2.0**12
-# Bytes of rows that are kept; public, as the number of records is.
-cdef Py_ssize_t MOST_KEPT = 2**30
 
 
 cdef void _join(Py_ssize_t n, const int32_t *products, double of_first, double unit,
@@ -104,14 +99,12 @@ cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t sto
 cdef class GeometrySums(CurvatureSums):
     """Sums of gradients in a geometry, and the sums that such a geometry is made of."""
 
-    # whole rows, so many numbers apart, and vectors that they are multiplied by (0 until rows are
-    # made): as they are kept; the geometry, and units of its rows; those of a row and of its
-    # columns; of every record, its length over its units, and how often it may count
-    cdef Py_ssize_t _row_apart, _apart, _n_limbs
-    cdef int16_t[:, ::1] _whole
+    # how far apart vectors are that whole rows are multiplied by (0 until rows are measured); the
+    # geometry, and units of its rows; how often every record may count
+    cdef Py_ssize_t _apart, _n_limbs
     cdef int32_t[:, ::1] _pairs
-    cdef double[::1] _of_rows, _of_columns, _squares, _lengths, _rooms
-    cdef double _row_units, _slack, _smallest
+    cdef double[::1] _of_rows, _rooms
+    cdef double _slack, _smallest
     # an iterate: its limbs, their units, and units of a gradient in its clip
     cdef int16_t[:, ::1] _limbs
     cdef double _unit, _of_first, _per_clip, _most
@@ -128,34 +121,26 @@ cdef class GeometrySums(CurvatureSums):
         narrow : tuple
             The same geometry in 16 bits, as `short_transform` gives it.
         """
-        self._pairs, self._of_rows, of_columns, self._row_units, self._slack = narrow
-        self._of_columns, self._smallest = of_columns * np.asarray(self._per_unit), smallest
-        self._squares = np.square(self._of_columns)
+        self._pairs, self._of_rows, self._slack = narrow
+        self._smallest = smallest
         self._measure_whole(2)
 
     cdef int _measure_whole(self, Py_ssize_t n_limbs) except -1:
-        """Make whole rows and bound their images; they are kept where memory is enough."""
-        self._row_apart = (self.n_coordinates + 7) // 8 * 8
+        """Make whole rows, if they are not kept already, and bound their images."""
         self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
-        cdef bint kept = not self.records.is_sparse and 2 * self.n * self._row_apart <= MOST_KEPT
-        try:  # one more than there are: vectors may reach beyond the last one
-            self._whole = np.zeros((self.n + 1 if kept else 0, self._row_apart), dtype=np.int16)
-        except MemoryError:  # whether there is room is up to the machine, and shows in no sum
-            self._whole = np.empty((0, self._row_apart), dtype=np.int16)
-        self._lengths, self._rooms = np.empty(self.n), np.ones(self.n)
-        self._totals = np.empty(self._size_whole())
-        return self._over_tiles(_measure_rows, 0)
+        self._rooms, self._totals = np.ones(self.n), np.empty(self._size_whole())
+        if not self._are_made:
+            self._keep_rows()
+        self._over_tiles(_measure_rows, 0)
+        self._are_made = self._whole.shape[0] > 0
+        return 0
 
     cdef bint _measure_some(self, Py_ssize_t i0, Py_ssize_t stop) noexcept nogil:
         cdef Py_ssize_t i, m
         cdef double image
         cdef Bench bench = self._bench(self._row_apart, True, 0)
         while bench.norms != NULL and i0 < stop:
-            if self._whole.shape[0]:
-                bench.whole = &self._whole[i0, 0]
-            m = self._make_rows(&bench, i0, stop)
-            for i in range(m):
-                self._lengths[i0 + i] = bench.parts[i] / self._row_units
+            m = self._whole_rows(&bench, i0, stop)
             if self._pairs.shape[0]:
                 KERNELS.image_norms(bench.whole, m, self.n_coordinates, self._row_apart,
                                     self._of_rows.shape[0] // self._apart, &self._pairs[0, 0],
@@ -166,12 +151,6 @@ cdef class GeometrySums(CurvatureSums):
             i0 += m
         free(bench.norms)
         return bench.norms != NULL
-
-    cdef Py_ssize_t _make_rows(self, Bench *bench, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
-        """Whole rows of a tile; returns how many."""
-        cdef Py_ssize_t m = self._read(bench, i, stop, &self._squares[0])
-        self._rows_of_units(bench, m, self._row_units, &self._of_columns[0], bench.parts)
-        return m
 
     def gradient(self, coef, double clip, double limit):
         """Sums of gradients at `coef` in units of clip / limit, in the geometry of M^(-1/2).
@@ -223,9 +202,7 @@ cdef class GeometrySums(CurvatureSums):
             total += np.asarray(self._totals)[:len(total)].astype(np.int64)
             start = stop
         total = total.reshape(2, self.n_outputs, -1)[:, :, :self.n_coordinates].astype(object)
-        # in units of the columns, of which the largest are one
-        units = np.divide(self._per_unit, self._of_columns).astype(np.int64)
-        return ((total[0] * int(FIRST_LIMB) + total[1]) * units).ravel()
+        return (total[0] * int(FIRST_LIMB) + total[1]).ravel()
 
     cdef Py_ssize_t _size_whole(self) noexcept nogil:
         return self._n_limbs * self.n_outputs * self._apart
@@ -240,7 +217,7 @@ cdef class GeometrySums(CurvatureSums):
         with gil:
             try:
                 self._limbs, self._unit, self._of_first = limbs(
-                    np.reshape(coef, (self.n_outputs, -1)), self._of_columns, self._apart)
+                    np.reshape(coef, (self.n_outputs, -1)), self._per_unit, self._apart)
             except BaseException as error:
                 return hold(error)
         self._per_clip, self._most = question.limit / (question.clip * self._root_curvature), most
@@ -258,27 +235,22 @@ cdef class GeometrySums(CurvatureSums):
         """sums += limbs of contributions of rows i, ..., stop - 1, which are kept or made again."""
         cdef Py_ssize_t K = self.n_outputs, apart = self._row_apart, n_rows
         cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
-        cdef bint kept = self._whole.shape[0] > 0
-        cdef Bench bench = self._bench(0 if kept else apart, True, 0)
+        cdef Bench bench = self._bench(0 if self._are_made else apart, True, 0)
         # margins, then multiples in two limbs; derivatives; products of limbs of the iterate
         cdef double *times = <double *>calloc(at_once * 4 * K, sizeof(double))
         cdef double *r = times + 2 * at_once * K
         cdef int32_t *products = <int32_t *>(r + at_once * K)
-        cdef const int16_t *rows = bench.whole
         cdef bint enough = times != NULL and bench.norms != NULL
         while enough and i < stop:
             n_rows = min(at_once, stop - i)
             # 1. rows, and their margins
-            if kept:
-                rows = &self._whole[i, 0]
-            else:
-                self._make_rows(&bench, i, i + n_rows)
-            KERNELS.whole_dot(rows, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
+            self._whole_rows(&bench, i, i + n_rows)
+            KERNELS.whole_dot(bench.whole, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
             # 2. derivatives, and how many times a row counts
             self._count_rows(i, n_rows, products, times, r)
             _split(n_rows * K, r, FIRST_LIMB if self._n_limbs == 2 else 1.0, times)
             # 3. sums of integers, exact in any order
-            KERNELS.whole_sums(rows, n_rows, apart, times, self._n_limbs * K, sums)
+            KERNELS.whole_sums(bench.whole, n_rows, apart, times, self._n_limbs * K, sums)
             i += n_rows
         free(bench.norms)
         free(times)
@@ -313,7 +285,6 @@ cdef class WholeRows(GeometrySums):
         super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
         self._coef = np.zeros(n_outputs * self.n_coordinates)
         self._pairs = np.empty((0, 0), dtype=np.int32)
-        self._of_columns, self._squares = self._per_unit, self._per_square
         self._row_units = longest_row(self.n_coordinates, LONGEST_ROW)
         self._measure_whole(1)
 
@@ -348,15 +319,14 @@ cdef class SparseWholeRows(WholeRows):
         cdef Py_ssize_t[::1] rows = np.arange(self.n, dtype=np.intp)
         cdef double[::1] norms = np.zeros(self.n), factors
         self._apart, self._n_limbs = dpcd_pairs_apart(self.n_coordinates), n_limbs
-        self._whole, self._rooms = np.empty((0, self._apart), dtype=np.int16), np.ones(self.n)
-        self._totals = np.empty(self._size_whole())
-        dpcd_dot_rows(&self.records.rows, self.n, &rows[0], &self._squares[0], True, &norms[0])
+        self._rooms, self._totals = np.ones(self.n), np.empty(self._size_whole())
+        dpcd_dot_rows(&self.records.rows, self.n, &rows[0], &self._per_square[0], True, &norms[0])
         lengths = np.sqrt(np.asarray(norms) + self._one * self._one) * LONGER
         lengths = np.maximum(lengths, SHORTEST)
         factors = self._row_units / lengths
         self._lengths, self._ones = lengths / self._row_units, np.rint(self._one * factors.base)
         self._entries = np.empty(self.records.n_entries + 1, dtype=np.int16)
-        dpcd_whole_entries(&self.records.rows, self.n, &self._of_columns[0], &factors[0],
+        dpcd_whole_entries(&self.records.rows, self.n, &self._per_unit[0], &factors[0],
                            &self._entries[0])
         return 0
 

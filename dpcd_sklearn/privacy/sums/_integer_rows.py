@@ -14,8 +14,6 @@ _EXACT = 2.0**53
 # Whole numbers of 16 bits, and sums of their products, which have 32. A row of a geometry has so
 # many units that its product with a row of records is such a sum.
 _SHORT, _PAIRED_SUM, _SHORT_ROW = 2**15 - 1, 2**31 - 1, 65_000.0
-# Columns count 2^-30 at the least.
-_WIDEST = 30
 _BLOCK = 16  # of columns; DPCD_PAIRS_BLOCK of the kernels
 # By how much of a typical row's image its bound may be longer for a geometry of 16 bits.
 _SHORT_LOSS = 0.02
@@ -75,22 +73,14 @@ def short_transform(transform):
         As `KERNELS.image_norms` reads them.
     of_rows : ndarray of shape (n_limbs * apart,)
         Units of rows of the geometry.
-    of_columns : ndarray of shape (n_coordinates,)
-        Powers of two, the largest of them one, by which columns of records are multiplied first:
-        those of the geometry are about as long then, and so columns of records are about as wide.
-    units : float
-        Units of a row of records.
     slack : float
         What is to be added to the norm of an image; with one limb at most a fiftieth of one that is
         as long as most are.
     """
     d = len(transform)
-    apart, units = -(-d // _BLOCK) * _BLOCK, longest_row(d)
-    widths = np.linalg.norm(transform, axis=0)
-    of_columns = 2.0 ** np.floor(np.log2(widths / widths.max())).clip(-_WIDEST)
-    rest = transform / of_columns
+    apart, units, rest = -(-d // _BLOCK) * _BLOCK, longest_row(d), transform
     # of rows whose second moments are those that the geometry turns into a unit matrix
-    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(rest))
+    typical = units * d**0.5 / np.linalg.norm(np.linalg.inv(transform))
     pairs, units_of_rows, slack = [], [], math.inf
     while len(pairs) < 2 and slack > _SHORT_LOSS * typical:
         largest, norms = np.abs(rest).max(axis=1), np.linalg.norm(rest, axis=1)
@@ -104,7 +94,7 @@ def short_transform(transform):
         of_two_columns = limb.T.reshape(-1, 2, apart).swapaxes(1, 2).astype(np.int16, order="C")
         pairs.append(of_two_columns.view(np.int32)[:, :, 0])
         units_of_rows.append(np.append(of_rows, np.zeros(apart - d)))
-    return np.concatenate(pairs), np.concatenate(units_of_rows), of_columns, units, slack
+    return np.concatenate(pairs), np.concatenate(units_of_rows), slack
 
 
 @np.errstate(all="ignore")

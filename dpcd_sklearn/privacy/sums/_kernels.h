@@ -97,12 +97,13 @@ typedef struct {
                              double scale, double limit, ptrdiff_t next_rows);
     /* The sum, clipped or plain, of the intercept's constant column of ones. */
     double (*sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
-    /* totals[j, k] += sum_i rows[i, j] rows[i, k], exactly, for k >= j (and some k < j). Rows hold
-     * whole numbers of 16 bits whose squares add up to less than 2^31, and zeros from n_columns to
-     * apart, `dpcd_pairs_apart` of it, as many as rows of the totals have. room: pairs of two rows,
-     * apart for each. */
+    /* totals[j, k] += sum_i q[i, j] q[i, k], exactly, for k >= j (and some k < j), q = rint(factors[i]
+     * rows[i]), squares of which add up to less than 2^31. Rows of 16 bits have zeros from n_columns
+     * to row_apart, and those of the totals lie `dpcd_pairs_apart` of it. room: pairs of two rows,
+     * as many for each, of which the last are zeros. */
     void (*add_products)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
-                         ptrdiff_t apart, int32_t *room, int64_t *totals);
+                         ptrdiff_t row_apart, const double *factors, int32_t *room,
+                         int64_t *totals);
     /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T, the sum of some of such numbers:
      * pair t of row j, at [t, j] of each, has the entries of columns 2 t and 2 t + 1, and row j
      * counts units[j] times. Products of their rows and rows are below 2^31. Here and below

@@ -46,7 +46,8 @@ cdef extern from "_kernels.h":
         double (*sum_of_ones)(Py_ssize_t n, const double *r, double scale,
                               double limit) noexcept nogil
         void (*add_products)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
-                             Py_ssize_t apart, int32_t *room, int64_t *totals) noexcept nogil
+                             Py_ssize_t row_apart, const double *factors, int32_t *room,
+                             int64_t *totals) noexcept nogil
         void (*image_norms)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t n_columns,
                             Py_ssize_t apart, Py_ssize_t n_limbs, const int32_t *transform,
                             const double *units, double *out) noexcept nogil

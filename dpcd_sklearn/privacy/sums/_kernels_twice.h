@@ -244,6 +244,13 @@ DPCD_INLINE int32_t dpcd_load_pair(const int32_t *x)
     return pair;
 }
 
+/* A number below 2^15 as a whole one. */
+DPCD_INLINE int16_t dpcd_rounded(float v)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23 */
+    return (int16_t)(int32_t)((v + magic) - magic);
+}
+
 /* ---- both compilations ---------------------------------------------------------------------- */
 
 #define DPCD_NAME(f) f##_portable

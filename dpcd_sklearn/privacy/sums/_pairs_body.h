@@ -73,20 +73,22 @@ DPCD_INLINE void DPCD_NAME(dpcd_pair_products)(const int32_t *restrict a, ptrdif
     }
 }
 
-/* totals[j, k] += sum over rows of rows[i, j] rows[i, k], k >= j at the least. */
+/* totals[j, k] += sum over rows of q[i, j] q[i, k], k >= j at the least. */
 static void DPCD_NAME(dpcd_add_products)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
-                                         ptrdiff_t apart, int32_t *room, int64_t *totals)
+                                         ptrdiff_t row_apart, const double *factors,
+                                         int32_t *room, int64_t *totals)
 {
-    const ptrdiff_t n_pairs = (n_rows + 1) / 2;
+    const ptrdiff_t n_pairs = (n_rows + 1) / 2, apart = dpcd_pairs_apart(row_apart);
     int32_t sums[4][DPCD_PAIRS_BLOCK];
     ptrdiff_t t, j, k, l;
     int q;
     for (t = 0; t < n_pairs; t++) {
-        const int16_t *first = rows + 2 * t * apart, *second = first + apart;
-        if (2 * t + 1 < n_rows)
-            for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(first[k], second[k]);
-        else
-            for (k = 0; k < apart; k++) room[t * apart + k] = dpcd_pair(first[k], 0);
+        const ptrdiff_t i = 2 * t, next = i + 1 < n_rows ? i + 1 : i; /* a row alone: with zeros */
+        const int16_t *first = rows + i * row_apart, *second = rows + next * row_apart;
+        const float f = (float)factors[i], g = next > i ? (float)factors[next] : 0.0f;
+        for (k = 0; k < row_apart; k++)
+            room[t * apart + k] = dpcd_pair(dpcd_rounded(first[k] * f),
+                                            dpcd_rounded(second[k] * g));
     }
     for (j = 0; j < n_columns; j += 4)
         for (k = j - j % DPCD_PAIRS_BLOCK; k < apart; k += DPCD_PAIRS_BLOCK) {

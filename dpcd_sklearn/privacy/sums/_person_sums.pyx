@@ -102,9 +102,9 @@ cdef class PersonSums(Sums):
         """See GeometrySums; of one record of each person."""
         return self._drawn.row_sums(*asked)
 
-    def gram(self, *asked):
-        """See GeometrySums; of one record of each person."""
-        return self._drawn.gram(*asked)
+    def gram(self, row_norm, units, keeps=False):
+        """See GeometrySums; of one record of each person, whose rows no gradient reads."""
+        return self._drawn.gram(row_norm, units)
 
     def times(self, double most, double units):
         """Σ over persons of the root of their number of records less 1, up to `most` less 1.
