@@ -362,8 +362,7 @@ def test_a_sparse_table_is_planned_as_such():
 
 def test_a_pipeline_in_a_pipeline_takes_its_part():
     accountant = ledger()
-    inner = pipeline()
-    outer = make_private_pipeline(DPStandardScaler(), inner, accountant=accountant, delta=1e-5)
+    outer = make_private_pipeline(DPStandardScaler(), pipeline(), accountant=accountant, delta=1e-5)
     outer.fit(X, Y)
     (entry,) = accountant.entries()
     assert len(entry.releases) == 3

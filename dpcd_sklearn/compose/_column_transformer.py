@@ -16,6 +16,7 @@ from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
+from ..privacy.ledger import Prepaid
 from ..utils._compat import ColumnTransformer, HasMethods, StrOptions, fit_context
 from ..utils._persons import relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
@@ -214,7 +215,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             self.shares_, self.privacy_spent_ = {}, PrivacySpent(0.0, 0.0)
             self.privacy_event_ = FitEvent((), *relation_of(self.neighboring))
             return answer
-        if (plan := getattr(self.accountant, "plan", None)) is not None:  # of a pipeline around it
+        if isinstance(self.accountant, Prepaid) and (plan := self.accountant.plan) is not None:
+            # a pipeline around it planned its steps, and gave each its part
             answer = super().fit_transform(X, y)
             self.accountant.refuse_leftovers()
             self.shares_, self.privacy_event_ = plan.shares, plan.event

@@ -20,7 +20,6 @@ from ..leaks import tree_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import joint_budgets
 from ..privacy.accounting._promise import Budget
-from ..privacy.ledger._prepaid import Prepaid
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._cells import read_labels
 from ..utils._compat import check_sample_weight
@@ -86,8 +85,7 @@ class PipelinePlan:
 
     Attributes
     ----------
-    steps : list of StepPlan
-        Empty in the plan of a step that holds no others.
+    steps : list of StepPlan; empty in the plan of a step that holds no others
     budget : Budget of all steps together
     plans : list of PipelinePlan, one for each step
     event : FitEvent
@@ -112,7 +110,7 @@ class PipelinePlan:
                 own = {"epsilon": plan.budget.epsilon, "delta": plan.budget.delta}
                 own["accountant"] = account
             else:
-                own = {"accountant": Prepaid(account, plan.event)}
+                own = {"accountant": account.part(plan.event)}
                 plan.hand_out(own["accountant"], relation)
             part.step.set_params(**own, **as_params(part.step, part.facts | relation))
 

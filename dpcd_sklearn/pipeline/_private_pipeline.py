@@ -302,9 +302,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         plan.hand_out(account, relation)
         # 2. the first private step pays for those behind it, which must not refuse after the charge
         with held_back() as also_warned:
-            around = getattr(self.accountant, "plan", None)  # of a pipeline around this one
-            is_charged = around is not None and self.accountant.is_charged
-            if not is_charged:
+            # a pipeline around this one has done so, if it is charged
+            if getattr(self.accountant, "plan", None) is None or not self.accountant.is_charged:
                 refuse_what_steps_refuse(copy.steps, X, y, params)
         # 3. the fit, in which the first private step charges for all
         with repeat([*warned, *also_warned]):

@@ -69,6 +69,10 @@ class Prepaid(NeverCopied):  # a copy would pay a second time with the same mone
             part = self._receipt.redeem(event)
         return Receipt(part, self._receipt.entry_id)
 
+    def part(self, event):
+        """A Prepaid for several parts of this one together."""
+        return Prepaid(self, event, reproducible=self._reproducible)
+
     def charge_now(self):
         """Charge the whole before any of its parts asks.
 
