@@ -15,6 +15,7 @@ DPCD_EXPLORE
     for what the usual run can't see. Without it a test passes or fails for good.
 """
 
+import atexit
 import os
 import shutil
 import sys
@@ -54,9 +55,20 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 # A charge waits until it is on the disk. Ledgers without a path, of which tests make thousands,
 # lie in memory here, where there is room; those of ``tmp_path`` stay on the disk.
 MEMORY = Path("/dev/shm")
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**30 and "TMPDIR" not in os.environ:
-    os.environ |= {"PYTEST_DEBUG_TEMPROOT": tempfile.gettempdir(), "TMPDIR": str(MEMORY)}
     tempfile.tempdir = str(MEMORY)
+
+# Each process of the tests has a folder of its own: whoever makes a temporary ledger asks of each
+# folder of another process beside it whether that process lives.
+os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="dpcd-tests-")
+
+
+@atexit.register
+def _remove_temporary_files(folder=tempfile.tempdir, process=os.getpid()):  # noqa: B008
+    if os.getpid() == process:  # not at the end of a forked child
+        shutil.rmtree(folder, ignore_errors=True)
+
 
 STREAM = None if EXPLORES else replace_entropy()
 

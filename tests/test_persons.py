@@ -83,7 +83,6 @@ DELTA = 1e-6
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(2000, P))
 Y = np.clip(X @ [0.5, -0.3, 0.0] + 0.1 * RNG.normal(size=2000), -1, 1)
-LABELS = (Y > 0).astype(int)
 UNIT_SCALE = {"feature_bounds": (-1, 1), "target_bounds": (-1, 1), "feature_scale": 0.6}
 OF_PERSONS = {"neighboring": Persons(K), "delta": 1e-4}
 REMOVED = {"neighboring": Persons(K, "add_remove"), "n_public": N, "delta": 1e-4}

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegressionCV, RidgeCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tables import table
 
 from dpcd_sklearn import (
@@ -28,7 +26,6 @@ from dpcd_sklearn.testing import ReproducibleNoise
 STATED = {"feature_bounds": (-1, 1), "target_bounds": (-4, 4)}
 N, P = 8000, 20
 ABSURD = [1e-6, 1e-3, 1e-2, 0.1, 1.0, 1e3]
-LEAKY = make_pipeline(StandardScaler(), DPLassoCD())
 
 
 @pytest.fixture(name="data", scope="module")
