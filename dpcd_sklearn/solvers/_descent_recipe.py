@@ -136,10 +136,10 @@ def long_descent(recipe, n_classes):
     }
 
 
-def steps_of_root(total_time, of_root):
+def steps_of_root(recipe, of_root):
     """Steps that follow the root of the time: at every signal momentum remembers a like share."""
-    n_iter = of_root * math.sqrt(total_time)
-    step_size = total_time / n_iter
+    root = math.sqrt(recipe["max_iter"] * recipe["step_size"])
+    n_iter, step_size = of_root * root, root / of_root
     return {"max_iter": n_iter, "step_size": step_size, "momentum": momentum_of(step_size / 2)}
 
 
@@ -156,11 +156,11 @@ def descent_of_rows(recipe, signal, n_classes, *, is_on_its_way):
     recipe : dict
         What `descent_recipe` says of two classes or a regression.
     """
-    clip, total_time = recipe["residual_clip"], recipe["max_iter"] * recipe["step_size"]
+    clip = recipe["residual_clip"]
     if is_on_its_way and n_classes:
         clip *= between(signal / _LOUD_ENOUGH, 1.0, _WIDER)
     averaging = "last" if is_on_its_way else "tail"
-    steps = steps_of_root(total_time, _OF_ROOT if is_on_its_way else _OF_ROOT_TO_MEAN)
+    steps = steps_of_root(recipe, _OF_ROOT if is_on_its_way else _OF_ROOT_TO_MEAN)
     return {"averaging": averaging, "residual_clip": clip} | steps
 
 

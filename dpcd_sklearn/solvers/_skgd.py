@@ -205,7 +205,7 @@ class SkGDPlan(DrawnPlan):
         )
         if request.inference:
             recipe["residual_clip"] = clip_for_inference(request.signal, False)
-        elif self._has_rows:
+        elif self._full and request.has_sparse_rows and (request.n_classes == 2 or is_long):
             return descent_of_rows(recipe, request.signal, request.n_classes, is_on_its_way=is_long)
         elif is_long:
             return long_descent(recipe, request.n_classes)
@@ -215,8 +215,7 @@ class SkGDPlan(DrawnPlan):
                 recipe["step_size"] *= _FEWER
                 recipe["momentum"] = 0.8  # remembers an eighth of them
             else:
-                total_time = recipe["max_iter"] * recipe["step_size"]
-                recipe |= steps_of_root(total_time, _OF_ROOT_WITHIN)
+                recipe |= steps_of_root(recipe, _OF_ROOT_WITHIN)
         return recipe
 
     @property
@@ -227,12 +226,6 @@ class SkGDPlan(DrawnPlan):
         is_long = self._full and request.budget.n * request.n_features >= _MANY_CELLS
         is_clear = request.signal >= request.n_features and not request.sparse
         return is_known and is_long and is_clear
-
-    @property
-    def _has_rows(self):
-        """Whether it is a descent of two classes, or of numbers a long way, over sparse rows."""
-        over_rows = self._full and self.request.has_sparse_rows
-        return over_rows and (self.request.n_classes == 2 or self._has_long_way)
 
     @property
     def _has_long_way(self):
