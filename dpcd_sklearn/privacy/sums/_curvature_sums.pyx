@@ -159,10 +159,9 @@ cdef class CurvatureSums(GradientSums):
         for i in range(m):
             norm = sqrt(bench.norms[i] + self._one * self._one) * LONGER
             norm = norm if norm >= 0.0 else INFINITY  # NaN
-            self._lengths[i0 + i] = (norm if norm > SHORTEST else SHORTEST) / units
-        for i in range(m):
-            bench.factors[i] = 1.0 / self._lengths[i0 + i]  # 0 where it is infinite
-            bench.of_ones[i] = bench.factors[i]
+            norm = (norm if norm > SHORTEST else SHORTEST) / units
+            self._lengths[i0 + i] = norm
+            bench.factors[i] = bench.of_ones[i] = 1.0 / norm  # 0 where it is infinite
         self._fill(bench, m, DPCD_MAGIC)
         return m
 

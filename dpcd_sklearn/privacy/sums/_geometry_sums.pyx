@@ -43,19 +43,19 @@ cdef double LONGEST = 1e150
 cdef Py_ssize_t WHOLE_CELLS = 2**14, LEAST_WHOLE_ROWS = 32
 # The norm of a whole row, of which so many multiples are a clip that their rounding is little.
 cdef double LONGEST_ROW = 2.0**14 - 1
-# So many units a record has at most: sums of 2 DPCD_MOST_PAIRS of them have 32 bits.
+# So many units a record has at most: sums of DPCD_SHORT_SUM of them have 32 bits.
 cdef double MOST_UNITS = 2.0**26
 # In a geometry a row counts this often at most, in multiples of the first limb and what is left: as
 # many of both as sums of so many rows have 32 bits.
 cdef double MOST_TIMES = 2.0**23, FIRST_LIMB = 2.0**12
 
 
-cdef void _join(Py_ssize_t n, const int32_t *products, double of_first, double unit,
-                const double *lengths, double *margins) noexcept nogil:
+cdef void _join(Py_ssize_t n, const int32_t *products, Py_ssize_t apart, double of_first,
+                double unit, const double *lengths, double *margins) noexcept nogil:
     """Margins from products with the two limbs of an iterate."""
     cdef Py_ssize_t i
     for i in range(n):
-        margins[i] = unit * lengths[i] * (products[i] * of_first + products[n + i])
+        margins[i] = unit * lengths[i] * (products[i] * of_first + products[apart + i])
 
 
 cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, double per_clip,
@@ -84,12 +84,15 @@ cdef void _multiples(Py_ssize_t n, Py_ssize_t n_outputs, const double *lengths, 
             r[k * n + i] = (r[k * n + i] * scale + DPCD_MAGIC) - DPCD_MAGIC
 
 
-cdef void _split(Py_ssize_t n, const double *multiples, double unit, double *out) noexcept nogil:
-    """Multiples of the unit, and what is left of each."""
+cdef void _split(Py_ssize_t n, const double *multiples, double unit, int16_t *first,
+                 int16_t *rest) noexcept nogil:
+    """Multiples of the unit, what is left of each, and a zero behind them."""
     cdef Py_ssize_t i
+    cdef double times
     for i in range(n):
-        out[i] = (multiples[i] * (1.0 / unit) + DPCD_MAGIC) - DPCD_MAGIC
-        out[n + i] = multiples[i] - unit * out[i]
+        times = (multiples[i] * (1.0 / unit) + DPCD_MAGIC) - DPCD_MAGIC
+        first[i], rest[i] = <int16_t>times, <int16_t>(multiples[i] - unit * times)
+    first[n] = rest[n] = 0
 
 
 cdef bint _measure_rows(void *of, Py_ssize_t share, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
@@ -233,38 +236,42 @@ cdef class GeometrySums(CurvatureSums):
 
     cdef bint _add_multiples(self, Py_ssize_t i, Py_ssize_t stop, double *sums) noexcept nogil:
         """sums += limbs of contributions of rows i, ..., stop - 1, which are kept or made again."""
-        cdef Py_ssize_t K = self.n_outputs, apart = self._row_apart, n_rows
-        cdef Py_ssize_t at_once = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8)
+        cdef Py_ssize_t K = self.n_outputs, apart = self._row_apart, k, n_rows
+        cdef Py_ssize_t room = max(LEAST_WHOLE_ROWS, WHOLE_CELLS // apart // 8 * 8) + 2
         cdef Bench bench = self._bench(0 if self._are_made else apart, True, 0)
-        # margins, then multiples in two limbs; derivatives; products of limbs of the iterate
-        cdef double *times = <double *>calloc(at_once * 4 * K, sizeof(double))
-        cdef double *r = times + 2 * at_once * K
-        cdef int32_t *products = <int32_t *>(r + at_once * K)
-        cdef bint enough = times != NULL and bench.norms != NULL
+        # margins; derivatives; products of limbs of the iterate; multiples in limbs, and zeros
+        cdef double *margins = <double *>calloc(room * 4 * K, sizeof(double))
+        cdef double *r = margins + room * K
+        cdef int32_t *products = <int32_t *>(r + room * K)
+        cdef int16_t *times = <int16_t *>(products + 2 * room * K)
+        cdef int16_t *rest = times + room * K
+        cdef double unit = FIRST_LIMB if self._n_limbs == 2 else 1.0
+        cdef bint enough = margins != NULL and bench.norms != NULL
         while enough and i < stop:
-            n_rows = min(at_once, stop - i)
+            n_rows = min(room - 2, stop - i)
             # 1. rows, and their margins
             self._whole_rows(&bench, i, i + n_rows)
-            KERNELS.whole_dot(bench.whole, n_rows, apart, &self._limbs[0, 0], 2 * K, products)
+            KERNELS.whole_dot(bench.whole, n_rows, apart, &self._limbs[0, 0], 2 * K, room, products)
             # 2. derivatives, and how many times a row counts
-            self._count_rows(i, n_rows, products, times, r)
-            _split(n_rows * K, r, FIRST_LIMB if self._n_limbs == 2 else 1.0, times)
+            self._count_rows(i, n_rows, products, room, margins, r)
+            for k in range(K):
+                _split(n_rows, r + k * n_rows, unit, times + k * room, rest + k * room)
             # 3. sums of integers, exact in any order
-            KERNELS.whole_sums(bench.whole, n_rows, apart, times, self._n_limbs * K, sums)
+            KERNELS.whole_sums(bench.whole, n_rows, apart, times, room, self._n_limbs * K, sums)
             i += n_rows
         free(bench.norms)
-        free(times)
+        free(margins)
         return enough
 
     cdef void _count_rows(self, Py_ssize_t i, Py_ssize_t n_rows, const int32_t *products,
-                          double *margins, double *r) noexcept nogil:
+                          Py_ssize_t apart, double *margins, double *r) noexcept nogil:
         """How many times each row counts in each output, to `r`: whole numbers."""
         cdef Py_ssize_t k, K = self.n_outputs
         cdef const double *weights = NULL
         if self.records.weights != NULL:
             weights = self.records.weights + i
         for k in range(K):
-            _join(n_rows, products + 2 * k * n_rows, self._of_first, self._unit,
+            _join(n_rows, products + 2 * k * apart, apart, self._of_first, self._unit,
                   &self._lengths[i], margins + k * n_rows)
         self.loss.derivatives(n_rows, K, margins, self.records.y + i, r)
         for k in range(K):
@@ -343,7 +350,7 @@ cdef class SparseWholeRows(WholeRows):
             for k in range(2 * K if self.fit_intercept else 0):
                 for q in range(n_rows):
                     products[k * n_rows + q] += <int32_t>self._ones[i + q] * self._limbs[k, self.p]
-            self._count_rows(i, n_rows, products, margins, r)
+            self._count_rows(i, n_rows, products, n_rows, margins, r)
             for k in range(K):
                 dpcd_whole_row_sums(&self.records.rows, i, n_rows, &self._entries[0],
                                     r + k * n_rows, sums + k * apart)

@@ -70,7 +70,7 @@ def short_transform(transform):
     Returns
     -------
     pairs : int32 ndarray of shape (n_limbs * apart / 2, apart)
-        As `KERNELS.image_norms` reads them.
+        As `KERNELS.image_norms` reads them: rows of zeros come first.
     of_rows : ndarray of shape (n_limbs * apart,)
         Units of rows of the geometry.
     slack : float
@@ -87,13 +87,13 @@ def short_transform(transform):
         longest = np.maximum(largest / _SHORT, (norms + d**0.5) / _SHORT_ROW)
         of_rows = 2.0 ** np.ceil(np.log2(np.maximum(longest, 1.0)))
         limb = np.zeros((apart, apart))
-        limb[:d, :d] = np.rint(rest / of_rows[:, None])
-        rest = rest - limb[:d, :d] * of_rows[:, None]
+        limb[apart - d :, :d] = np.rint(rest / of_rows[:, None])
+        rest = rest - limb[apart - d :, :d] * of_rows[:, None]
         halves = np.where(of_rows > 1, 0.5 * of_rows, 0.0)
         slack = np.sqrt(np.count_nonzero(transform, axis=1) @ halves**2) * (units + d**0.5)
         of_two_columns = limb.T.reshape(-1, 2, apart).swapaxes(1, 2).astype(np.int16, order="C")
         pairs.append(of_two_columns.view(np.int32)[:, :, 0])
-        units_of_rows.append(np.append(of_rows, np.zeros(apart - d)))
+        units_of_rows.append(np.append(np.zeros(apart - d), of_rows))
     return np.concatenate(pairs), np.concatenate(units_of_rows), slack
 
 

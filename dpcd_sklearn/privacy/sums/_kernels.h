@@ -97,34 +97,34 @@ typedef struct {
                              double scale, double limit, ptrdiff_t next_rows);
     /* The sum, clipped or plain, of the intercept's constant column of ones. */
     double (*sum_of_ones)(ptrdiff_t n, const double *r, double scale, double limit);
-    /* totals[j, k] += sum_i q[i, j] q[i, k], exactly, for k >= j (and some k < j), q = rint(factors[i]
-     * rows[i]), squares of which add up to less than 2^31. Rows of 16 bits have zeros from n_columns
-     * to row_apart, and those of the totals lie `dpcd_pairs_apart` of it. room: pairs of two rows,
-     * as many for each, of which the last are zeros. */
+    /* totals[j, k] += sum_i q[i, j] q[i, k], exactly, for k >= j (and some k < j), where q[i] is
+     * rint(factors[i] rows[i]), whose squares add up to less than 2^31. Rows of 16 bits have zeros
+     * from n_columns to row_apart, and rows of the totals lie `dpcd_pairs_apart` of it apart. room:
+     * pairs of two rows, as many for each, of which the last are zeros. */
     void (*add_products)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
                          ptrdiff_t row_apart, const double *factors, int32_t *room,
                          int64_t *totals);
-    /* out[i] = |T rows[i]|^2, of such rows and a lower triangle T, the sum of some of such numbers:
-     * pair t of row j, at [t, j] of each, has the entries of columns 2 t and 2 t + 1, and row j
-     * counts units[j] times. Products of their rows and rows are below 2^31. Here and below
-     * zeros fill a row to half a block, and vectors may reach into the next one. */
+    /* out[i] = |T rows[i]|^2, of such rows and rows of zeros above a lower triangle, T, the sum of
+     * some of such numbers: pair t of row j, at [t, j] of each, has the entries of columns 2 t and
+     * 2 t + 1, and row j counts units[j] times. Products of their rows and rows are below 2^31.
+     * Here and below zeros fill a row to half a block, and vectors may reach into the next one. */
     void (*image_norms)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t n_columns,
                         ptrdiff_t row_apart, ptrdiff_t n_limbs, const int32_t *transform,
                         const double *units, double *out);
     /* out[s, i] = sum_k v[s, k] rows[i, k], of an even number of vectors and rows in 16 bits, whose
-     * norms multiply to less than 2^31; v has zeros beyond a row. Of the next tile, behind this
-     * one, every other row is asked for here and the rest by whole_sums: requests in one burst
-     * would stop the sums. */
+     * norms multiply to less than 2^31; v has zeros beyond a row, and out room for a multiple of
+     * four rows. Of the next tile, behind this one, every other row is asked for here and the rest
+     * by whole_sums: requests in one burst would stop the sums. */
     void (*whole_dot)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t row_apart,
-                      const int16_t *v, ptrdiff_t n_vectors, int32_t *out);
-    /* sums[s, k] += sum_i r[s, i] rows[i, k], r whole numbers of 16 bits: products of any
-     * 2 DPCD_MOST_PAIRS rows add up to less than 2^31. */
+                      const int16_t *v, ptrdiff_t n_vectors, ptrdiff_t out_apart, int32_t *out);
+    /* sums[s, k] += sum_i r[s, i] rows[i, k]: products of any DPCD_SHORT_SUM rows add up to less
+     * than 2^31. Behind an odd number of r is a zero. */
     void (*whole_sums)(const int16_t *rows, ptrdiff_t n_rows, ptrdiff_t row_apart,
-                       const double *r, ptrdiff_t n_outputs, double *sums);
+                       const int16_t *r, ptrdiff_t r_apart, ptrdiff_t n_outputs, double *sums);
 } dpcd_kernels;
 
 #define DPCD_PAIRS_BLOCK 16
-#define DPCD_MOST_PAIRS 16
+#define DPCD_SHORT_SUM 32
 
 /* Pairs of a row, or of two rows, with zeros up to a multiple of a block. */
 DPCD_INLINE ptrdiff_t dpcd_pairs_apart(ptrdiff_t n_columns)

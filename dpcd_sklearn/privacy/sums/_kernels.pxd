@@ -52,9 +52,11 @@ cdef extern from "_kernels.h":
                             Py_ssize_t apart, Py_ssize_t n_limbs, const int32_t *transform,
                             const double *units, double *out) noexcept nogil
         void (*whole_dot)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
-                          const int16_t *v, Py_ssize_t n_vectors, int32_t *out) noexcept nogil
+                          const int16_t *v, Py_ssize_t n_vectors, Py_ssize_t out_apart,
+                          int32_t *out) noexcept nogil
         void (*whole_sums)(const int16_t *rows, Py_ssize_t n_rows, Py_ssize_t apart,
-                           const double *r, Py_ssize_t n_outputs, double *sums) noexcept nogil
+                           const int16_t *r, Py_ssize_t r_apart, Py_ssize_t n_outputs,
+                           double *sums) noexcept nogil
     dpcd_tile dpcd_tile_of(const double *cells, Py_ssize_t stride, Py_ssize_t n_rows,
                            Py_ssize_t n_columns, int c_order) noexcept nogil
     Py_ssize_t dpcd_pairs_apart(Py_ssize_t n_columns) noexcept nogil

@@ -112,10 +112,10 @@ static void DPCD_NAME(dpcd_image_norms)(const int16_t *rows, ptrdiff_t n_rows,
         const int32_t *cells = (const int32_t *)(rows + i * row_apart); /* pairs, as rows are */
         double lanes[4][DPCD_LANES] = {{0.0}};
         used = n_rows - i < 4 ? 1 : 4; /* one is multiplied four times */
-        for (k = 0; k < n_columns; k += DPCD_PAIRS_BLOCK) {
+        for (k = 0; k < apart; k += DPCD_PAIRS_BLOCK) {
             double images[4][DPCD_PAIRS_BLOCK];
-            last = k + DPCD_PAIRS_BLOCK; /* a triangle: all other columns are zeros */
-            last = last < n_columns ? last : n_columns + n_columns % 2;
+            /* a triangle below rows of zeros: all other columns are zeros */
+            last = k + DPCD_PAIRS_BLOCK - (apart - n_columns) + n_columns % 2;
             for (h = 0; h < n_limbs; h++) {
                 const double *u = units + h * apart + k;
                 DPCD_NAME(dpcd_pair_products)(cells, used == 4 ? row_apart / 2 : 0, 1,
@@ -191,7 +191,8 @@ DPCD_INLINE void DPCD_NAME(dpcd_join_pairs)(const DPCD_PAIRS a[4], int32_t out[4
 
 static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_rows,
                                       ptrdiff_t row_apart, const int16_t *restrict v,
-                                      ptrdiff_t n_vectors, int32_t *restrict out)
+                                      ptrdiff_t n_vectors, ptrdiff_t out_apart,
+                                      int32_t *restrict out)
 {
     enum { SIZE = DPCD_NAME(dpcd_n_pairs) };
     const ptrdiff_t apart = dpcd_pairs_apart(row_apart), ahead = n_rows * row_apart;
@@ -200,7 +201,6 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
     for (i = 0; i < n_rows; i += 4)
         for (s = 0; s < n_vectors; s += 2) {
             DPCD_PAIRS first[4], second[4];
-            int32_t sums[8];
             const int16_t *x[4];
             for (q = 0; q < 4; q++) {
                 x[q] = rows + (i + q < n_rows ? i + q : i) * row_apart;
@@ -217,19 +217,16 @@ static void DPCD_NAME(dpcd_whole_dot)(const int16_t *restrict rows, ptrdiff_t n_
                     second[q] = DPCD_ADD_PAIRS(second[q], c, b);
                 }
             }
-            DPCD_NAME(dpcd_join_pairs)(first, sums);
-            DPCD_NAME(dpcd_join_pairs)(second, sums + 4);
-            for (q = 0; q < 4 && i + q < n_rows; q++) {
-                out[s * n_rows + i + q] = sums[q];
-                out[(s + 1) * n_rows + i + q] = sums[4 + q];
-            }
+            DPCD_NAME(dpcd_join_pairs)(first, out + s * out_apart + i);
+            DPCD_NAME(dpcd_join_pairs)(second, out + (s + 1) * out_apart + i);
         }
 }
 
 /* Sums of the columns k, ..., of so many outputs at once. */
 DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                             ptrdiff_t row_apart, ptrdiff_t k, const int32_t *pairs,
-                                             int n_outputs, ptrdiff_t ahead, double *sums)
+                                             ptrdiff_t row_apart, ptrdiff_t k, const int16_t *r,
+                                             ptrdiff_t r_apart, ptrdiff_t ahead, int n_outputs,
+                                             double *sums)
 {
     DPCD_PAIRS first[4], second[4], a, b;
     ptrdiff_t t;
@@ -240,9 +237,10 @@ DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdi
         DPCD_NAME(dpcd_pair_loaded)(x, 2 * t + 1 < n_rows ? x + row_apart : x, &a, &b);
         if (ahead && !(k & 31)) DPCD_PREFETCH(x + ahead + row_apart); /* the others */
         for (q = 0; q < n_outputs; q++) {
-            const DPCD_PAIRS r = DPCD_FILL_PAIRS(pairs[q * DPCD_MOST_PAIRS + t]);
-            first[q] = DPCD_ADD_PAIRS(first[q], a, r);
-            second[q] = DPCD_ADD_PAIRS(second[q], b, r);
+            const int32_t *two = (const int32_t *)(r + q * r_apart + 2 * t);
+            const DPCD_PAIRS times = DPCD_FILL_PAIRS(dpcd_load_pair(two));
+            first[q] = DPCD_ADD_PAIRS(first[q], a, times);
+            second[q] = DPCD_ADD_PAIRS(second[q], b, times);
         }
     }
     for (q = 0; q < n_outputs; q++)
@@ -250,32 +248,26 @@ DPCD_INLINE void DPCD_NAME(dpcd_whole_block)(const int16_t *restrict rows, ptrdi
 }
 
 static void DPCD_NAME(dpcd_whole_sums)(const int16_t *restrict rows, ptrdiff_t n_rows,
-                                       ptrdiff_t row_apart, const double *restrict r,
-                                       ptrdiff_t n_outputs, double *restrict sums)
+                                       ptrdiff_t row_apart, const int16_t *restrict r,
+                                       ptrdiff_t r_apart, ptrdiff_t n_outputs,
+                                       double *restrict sums)
 {
     const ptrdiff_t apart = dpcd_pairs_apart(row_apart);
-    int32_t pairs[4 * DPCD_MOST_PAIRS];
-    ptrdiff_t i, k, s, t, q, m, n;
-    for (i = 0; i < n_rows; i += 2 * DPCD_MOST_PAIRS)
+    ptrdiff_t i, k, s, m, n;
+    for (i = 0; i < n_rows; i += DPCD_SHORT_SUM)
         for (s = 0; s < n_outputs; s += n) {
-            const int16_t *x = rows + i * row_apart;
+            const int16_t *x = rows + i * row_apart, *c = r + s * r_apart + i;
             const ptrdiff_t ahead = s ? 0 : n_rows * row_apart;
             double *total = sums + s * apart;
-            m = n_rows - i < 2 * DPCD_MOST_PAIRS ? n_rows - i : 2 * DPCD_MOST_PAIRS;
+            m = n_rows - i < DPCD_SHORT_SUM ? n_rows - i : DPCD_SHORT_SUM;
             n = n_outputs - s >= 4 ? 4 : n_outputs - s >= 2 ? 2 : 1;
-            for (q = 0; q < n; q++)
-                for (t = 0; 2 * t < m; t++) {
-                    const double *two = r + (s + q) * n_rows + i + 2 * t;
-                    pairs[q * DPCD_MOST_PAIRS + t] = dpcd_pair(
-                        two[0], 2 * t + 1 < m ? two[1] : 0.0);
-                }
             for (k = 0; k < apart; k += 2 * DPCD_NAME(dpcd_n_pairs))
                 if (n == 4)
-                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 4, ahead, total);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, c, r_apart, ahead, 4, total);
                 else if (n == 2)
-                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 2, ahead, total);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, c, r_apart, ahead, 2, total);
                 else
-                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, pairs, 1, ahead, total);
+                    DPCD_NAME(dpcd_whole_block)(x, m, row_apart, k, c, r_apart, ahead, 1, total);
         }
 }
 
