@@ -342,9 +342,8 @@ def test_of_every_estimator_a_warning_that_is_made_an_error_costs_nothing(name, 
         _warnings.said.clear()
         if shown:
             again = clone(model).set_params(accountant=ledger)
-            with warnings.catch_warnings(action="error"):
-                with pytest.raises(Warning):
-                    again.fit(FEW, y)
+            with warnings.catch_warnings(action="error"), pytest.raises(Warning):
+                again.fit(FEW, y)
             assert ledger.entries() == []
 
 

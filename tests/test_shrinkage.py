@@ -276,14 +276,6 @@ def test_too_few_records_are_told_once_from_public_numbers_alone():
         assert str(again.message) == str(told.message)
 
 
-def test_a_warning_that_is_an_error_charges_nothing(uncharged):
-    X, y = records(300)
-    model = DPLinearClassifier(epsilon=0.1, classes=[0, 1], accountant=uncharged)
-    as_error = warnings.catch_warnings(action="error", category=FewRecordsWarning)
-    with as_error, pytest.raises(FewRecordsWarning):
-        model.fit(X, y)
-
-
 @pytest.mark.parametrize(("epsilon", "what"), [(0.1, "little but noise"), (1.0, "not where")])
 def test_what_the_warning_asks_for_is_enough(epsilon, what):
     X, y = records(300)
