@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 from tables import table
-from test_strengths import ABSURD, LEAKY, STATED, N, P, _data  # noqa: F401
+from test_strengths import ABSURD, STATED, N, P, _data  # noqa: F401
 
 from dpcd_sklearn import (
     BudgetExceededError,
@@ -61,6 +61,9 @@ def test_without_bounds_of_the_target_nothing_is_scored_and_the_nearest_is_fitte
     assert search.best_params_ == {f"{name}__solver": "newton"}
     assert search.score(X_test, y_test) > 0.4
     assert search.privacy_event_ == DPLinearRegressor(epsilon=3.0).planned_event(N, P)
+
+
+LEAKY = make_pipeline(StandardScaler(), DPLassoCD())
 
 
 @table(

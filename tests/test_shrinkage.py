@@ -347,8 +347,7 @@ def test_predictions_of_counts_have_the_mean_of_the_target_wherever_rows_lie():
     rng = np.random.default_rng(2)
     X = rng.exponential(size=(1000, 5)).clip(max=8)
     y = rng.poisson(np.exp(((X - 1) @ rng.normal(size=5) / 4).clip(-3, 3))).astype(float)
-    model = DPPoissonRegressor(alpha=0.0, feature_bounds=(0, 8), target_bounds=(0, 8))
-    found = fits(model, X, y, 7)
+    found = fits(DPPoissonRegressor(alpha=0.0, feature_bounds=(0, 8), target_bounds=(0, 8)), X, y, 7)
     assert 0.7 < np.median([one.predict(X).mean() for one in found]) / y.mean() < 1.3
 
 

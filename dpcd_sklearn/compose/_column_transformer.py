@@ -126,8 +126,8 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     shares_one_budget = True
     sparse_threshold = 0  # a public layout
-    n_jobs = None
-    transformer_weights = None
+    force_int_remainder_cols = "deprecated"  # of scikit-learn 1.8
+    n_jobs = transformer_weights = None
     verbose = False
     random_state = None  # the steps have theirs
 
