@@ -749,13 +749,12 @@ def test_runs_in_threads_are_silent_and_leave_no_trace_and_others_are_heard(monk
 def test_a_search_warns_of_its_own_promise_and_before_its_charge(monkeypatch, uncharged):
     monkeypatch.setattr(_warnings, "said", set())
     search, X, y = toy(accountant=uncharged)
-    for words, params in {
+    for text, params in {
         "epsilon=20 promises little": {"epsilon": 20.0},
         "delta=0.05 is no less than 1/n for n=40": {"epsilon": 1.0, "delta": 0.05},
     }.items():
-        with warnings.catch_warnings(action="error"):
-            with pytest.raises(PrivacyLeakWarning, match=words):
-                search.set_params(**params).fit(X, y)
+        with warnings.catch_warnings(action="error"), pytest.raises(PrivacyLeakWarning, match=text):
+            search.set_params(**params).fit(X, y)
 
 
 def test_a_search_leaves_the_records_as_they_are():

@@ -30,7 +30,9 @@ class Arrays(NamedTuple):
 
         In rows a column costs a cache line for every record, update for update.
         """
-        return self._replace(X=np.asfortranarray(self.X)) if _is_in_rows(self.X) else self
+        by_row = isinstance(self.X, np.ndarray) and self.X.strides[0] > self.X.itemsize
+        turned = by_row and not is_mapped(self.X)
+        return self._replace(X=np.asfortranarray(self.X)) if turned else self
 
     def labels(self):
         """Where numbers of classes lie, to be counted."""
@@ -62,11 +64,6 @@ class Arrays(NamedTuple):
     def of_output(self, k):
         """The same records with target k of several."""
         return self._replace(target=np.ascontiguousarray(self.target[:, k]))
-
-
-def _is_in_rows(X):
-    """Whether X is an array in memory whose rows lie side by side."""
-    return isinstance(X, np.ndarray) and X.strides[0] > X.itemsize and not is_mapped(X)
 
 
 def is_mapped(X):

@@ -82,7 +82,9 @@ class FoundScales:
                 facts["means"] = self.mean_row / share
         if self.mean_squares is not None:
             facts |= {"mean_squares": self.mean_squares, "means": self.means}
-        if self.target_bounds is not None and not request.has_log_link:
+        if self.target_bounds is not None and request.has_log_link:
+            facts["loss"] = loss.of(loss, (loss.low, self.half_width(request)))
+        elif self.target_bounds is not None:
             facts["target_center"] = sum(self.target_bounds) / 2
             facts["target_half_width"] = self.half_width(request)
         return replace(request, **facts)

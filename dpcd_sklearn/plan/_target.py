@@ -19,8 +19,8 @@ import numpy as np
 from ..privacy.mechanisms._cell_sums import count_sensitivity
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._quantiles import LEAST_RANGE, MOST_RANGE, QuantileOracle
-from ..privacy.sums._counts import LOWEST, N_LINEAR
-from ._scale_choices import LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
+from ..privacy.sums._counts import LOWEST, N_LINEAR, N_OCTAVES
+from ._scale_choices import LARGEST, LINEAR_PRIOR, MEDIAN, PRIOR, REACH, find_cells
 from ._scales import N_CELLS, SearchRelease, signal_at_most
 
 # Shares of ρ, and the evidence n η of a choice that is aimed at, and the least that is worth it:
@@ -49,6 +49,11 @@ _MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 0.1, 0.06, 0.09
 # A part is taken if no more than the first share of records seems to lie beside it, and that is so
 # many deviations of its noise below the second share: a quarter may have the rarer of two values.
 _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
+# With a log link one choice finds the octave of the largest target. Odds fall by e³ with each one
+# and by e^10 in all: of few records that are not zero all would be cut. It is used below so many
+# times the stated end over the signal, and half of it: a loud signal needs it least, and loses by
+# it where rare large targets are a good part of the mean.
+_OF_LARGEST, _MOST_ODDS, _WORTH_OF_LARGEST = (0, 1, 0.1, 300.0, 40.0), 10.0, 300.0
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
 _WORTH, _MOST_OF_STATED = 40.0, 0.3
@@ -128,14 +133,14 @@ def _wanted_within(request):
     # whoever states scales has them; all three facts come from encoders, which know no target
     facts = request.feature_bounds, request.feature_scale, request.row_norm_bound
     looks = looks or all(fact is not None for fact in facts)
-    if request.inference or not (looks and request.centres_target):
+    if request.inference or not (looks and (request.centres_target or request.has_log_link)):
         return NO_TARGET
     half_width = np.min(request.target_half_width)
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
     if not (half_width > _LEAST_WIDTH and farthest < _FARTHEST):
         return NO_TARGET
     n_targets, budget = request.n_targets, request.budget
-    zooms, of_one, most, aim, least = _WITHIN
+    zooms, of_one, most, aim, least = _OF_LARGEST if request.has_log_link else _WITHIN
     eta, evidence, spent = _range_of(request, of_one * n_targets, most, aim)
     if evidence >= least and eta >= LEAST_RANGE:
         tail = _tail(evidence, _BEYOND, _SHARES_BEYOND[len(_FAR_TAILS) :])
@@ -143,7 +148,8 @@ def _wanted_within(request):
     moved = count_sensitivity(N_CELLS, budget.neighboring, n_targets)
     noise = moved / (budget.n * budget.mu * math.sqrt(_MOST_OF_COUNTS))
     share = _MOST_OF_COUNTS * min(noise / _AIMED_NOISE, 1.0) ** 2
-    return TargetSearch(n_choices=n_targets, share=share) if noise <= _MOST_NOISE else NO_TARGET
+    able = noise <= _MOST_NOISE and not request.has_log_link
+    return TargetSearch(n_choices=n_targets, share=share) if able else NO_TARGET
 
 
 def _range_of(request, count, most, aim):
@@ -183,6 +189,9 @@ def found_target(plan, receipt, place, key):
     oracle = kind(receipt, units, place, key=TARGET.key(key))
     if request.finds_target:
         lo, hi = find_target(oracle, search, centred=request.centres_target)
+    elif request.has_log_link:
+        hi = find_largest(oracle, request)
+        lo = -hi
     else:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
         most = min(_WORTH / request.signal, _MOST_OF_STATED)
@@ -240,6 +249,20 @@ def find_target(oracle, search, *, centred):
     if zero.any():
         half_width[zero] = _size(oracle, search.size_tail, columns=zero)
     return middle - half_width, middle + half_width
+
+
+def find_largest(oracle, request):
+    """The end of the octave that holds all of a target with a log link, within stated bounds.
+
+    One many times too large hides the mean and the slopes in noise.
+    """
+    loss = request.loss
+    away = np.arange(N_OCTAVES) + LOWEST - math.frexp(loss.high)[1]
+    prior = np.exp(-(3.0 * away).clip(-_MOST_ODDS, _MOST_ODDS))
+    (octave,) = oracle.release_quantiles("target", [LARGEST], prior=prior, zeros="counted")
+    found = np.ldexp(1.0, octave + LOWEST).clip(max(2 * loss.low, 2.0**-16 * loss.high))
+    worth = min(_WORTH_OF_LARGEST / request.signal, 0.5)
+    return np.where(found <= worth * loss.high, found, loss.high)
 
 
 def find_target_within(oracle, search, lo, hi, most):

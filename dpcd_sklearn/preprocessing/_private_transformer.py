@@ -298,7 +298,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if groups is not None:
             ids, persons = persons_of(groups, n_samples)
             rows = drawn_rows(ids, persons, *tables, most=relation_of(self.neighboring)[1] or 1)
-            tables, persons = [_rows_of(table, rows) for table in tables], persons[rows]
+            tables = [[c[rows] for c in t] if isinstance(t, list) else t[rows] for t in tables]
+            persons = persons[rows]
             n_samples = len(rows)
         plan, paid = self._planned(n_samples, self.n_features_in_), (None, None)
         if plan.units:
@@ -337,11 +338,6 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _rows_of(table, rows):
-    """Some rows of an array, or of a list of columns."""
-    return [column[rows] for column in table] if isinstance(table, list) else table[rows]
 
 
 def refuse_more_than(n_public, of="columns", **stated):

@@ -166,7 +166,8 @@ class DPTargetEncoder(CategoryEncoder):
         (columns, target), (categories, bounds) = tables, stated
         self._name(releases, columns, categories, "categories")
         if bounds is not None:
-            target = _in_half_widths(target, *bounds)
+            half_width = bounds[1] / 2 - bounds[0] / 2
+            target = (target - (bounds[0] / 2 + bounds[1] / 2)) / (half_width or 1.0)
         units = releases.plan.units[-1]
         codes = [coded(c, known) for c, known in zip(columns, self._categories, strict=True)]
         sizes = [len(known) + 1 for known in self._categories]
@@ -286,11 +287,6 @@ class DPTargetEncoder(CategoryEncoder):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _in_half_widths(target, lo, hi):
-    half_width = hi / 2 - lo / 2
-    return (target - (lo / 2 + hi / 2)) / (half_width if half_width > 0 else 1.0)
 
 
 def _parts_of(table, n_classes):

@@ -95,7 +95,8 @@ def softmax_newton_recipe(signal, n_coordinates, n_classes):
     where it is reached (below 2 (1 + β) / (1 + 2 β), 1.4 for β = 0.75), until margins are trusted
     to tell how far it is, and fewer are enough. Momentum grows as far as the noise leaves room.
     """
-    clear = clearness(signal, n_coordinates, n_classes)
+    # a clip over the noise that a gradient of this clip moves the margins of a row by
+    clear = signal / math.sqrt(n_coordinates * n_classes)
     clip = min(max(0.03 * clear, 0.1), 1.0)
     trust = between(math.log(clear / 40) / math.log(5), 0.0, 1.0)
     shared = newton_recipe(signal, True, n_coordinates)
@@ -139,11 +140,6 @@ def newton_recipe_for_inference(recipe, signal, bounded_curvature, *, found_targ
         return recipe | steps_for_inference(signal)
     steps = {"max_iter": 28, "head": 0.2, "step_size": 0.6 * between(signal / 40, 0.05, 1.0)}
     return recipe | steps | {"floor": 1.0, "momentum": 0.3}
-
-
-def clearness(signal, n_coordinates, n_outputs):
-    """A clip over the noise that a gradient of this clip moves the margins of a row by."""
-    return signal / math.sqrt(n_coordinates * n_outputs)
 
 
 # Share of the μ² that the curvature leaves for the mean square of rows, and for their mean: as
@@ -383,10 +379,12 @@ class NewtonPlan(SolverPlan):
         The oracle sees them so from here on.
         """
         n_features, geometry = self.request.n_features, self.geometry
-        square, weight, noise = oracle.release_mean_square(), 1.0, units.mean_square_std
+        square, weight = oracle.release_mean_square(), 1.0
+        noise = units.of_rows("mean square of rows").std
         if self._centres:
             row = oracle.release_mean_row()  # that of the intercept's constant comes last
-            weight = _mean_weight(row[-1], units.mean_std)
+            doubt = _DOUBT_OF_WEIGHT * units.mean_std
+            weight = 1.0 if abs(row[-1] - 1) <= doubt else max(row[-1], doubt)
             mean = np.where(geometry.is_fixed, 0.0, np.clip(row[:-1] / weight, -1.0, 1.0))
             far = mean @ mean
             square += n_features * units.mean_std**2 / weight - weight * far
@@ -421,12 +419,6 @@ class NewtonPlan(SolverPlan):
 # A mean weight within so many standard deviations of 1 is that of records without weights, and no
 # mean weight is taken to be less than so many.
 _DOUBT_OF_WEIGHT = 3.0
-
-
-def _mean_weight(found, noise):
-    """Mean weight of records, from the released mean of the weighted constant of the intercept."""
-    doubt = _DOUBT_OF_WEIGHT * noise
-    return 1.0 if abs(found - 1) <= doubt else max(found, doubt)
 
 
 def _seen_from(solution, shift):

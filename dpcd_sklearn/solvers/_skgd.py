@@ -224,7 +224,7 @@ class SkGDPlan(DrawnPlan):
         request = self.request
         is_known = request.loss.name == "squared" or request.n_classes == 2
         is_long = self._full and request.budget.n * request.n_features >= _MANY_CELLS
-        is_clear = request.signal >= request.n_features and not request.sparse
+        is_clear = request.signal >= request.n_features
         return is_known and is_long and is_clear
 
     @property

@@ -295,10 +295,6 @@ def _coordinates(X):
     return same and _within(row, X.shape[0]) and _within(col, X.shape[1])
 
 
-def _diagonals(X):
-    return np.ndim(X.data) == 2 and len(_whole(X.offsets)) == len(X.data)
-
-
 def _lists(X):
     lines = list(zip(X.rows, X.data, strict=True))
     if len(lines) != X.shape[0]:
@@ -318,7 +314,7 @@ _CHECKS_OF_FORMATS = {
     "csc": _compressed,
     "bsr": _compressed,
     "coo": _coordinates,
-    "dia": _diagonals,
+    "dia": lambda X: np.ndim(X.data) == 2 and len(_whole(X.offsets)) == len(X.data),
     "lil": _lists,
     "dok": _keys,
 }

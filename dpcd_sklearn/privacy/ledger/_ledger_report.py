@@ -209,7 +209,8 @@ def rows_of(report):
     names = _differing_params(report.entries)
     for entry, epsilon in zip(report.entries, report.epsilons, strict=True):
         params = ", ".join(f"{k}={entry.params[k]!r}" for k in names if k in entry.params)
-        flaw = "" if entry.private else f" ({_flaw(entry)})"
+        without = any(release["release"] == "NonPrivateEvent" for release in entry.releases)
+        flaw = "" if entry.private else f" ({'no' if without else 'known'} noise)"
         yield {
             "id": entry.id,
             "time (UTC)": f"{entry.time:%Y-%m-%d %H:%M}",
@@ -367,12 +368,6 @@ def shown_as(output, entries, report):
     if output not in outputs:
         raise ValueError(f"output must be one of {tuple(outputs)}, got {output!r}")
     return outputs[output]()
-
-
-def _flaw(entry):
-    """Why an entry protects nobody."""
-    without = any(release["release"] == "NonPrivateEvent" for release in entry.releases)
-    return "no noise" if without else "known noise"
 
 
 def _differing_params(entries):

@@ -86,11 +86,6 @@ def sha256(text):
 # ---- connections --------------------------------------------------------------------------------
 
 
-def is_temporary(path):
-    """Whether a ledger was made without a path, in a folder that goes with its process."""
-    return os.path.basename(os.path.dirname(path)).startswith(TEMPORARY)
-
-
 def uri(path):
     """The name by which SQLite opens a file."""
     return f"{Path(path).as_uri()}?{URI_OPTIONS}"
@@ -240,7 +235,8 @@ def _explained(error, path, host, creating):
             "Check the path, bring the file back, or run where it can be reached; it is never made "
             "anew"
         )
-        if is_temporary(path):
+        # made without a path, in a folder that goes with its process
+        if os.path.basename(os.path.dirname(path)).startswith(TEMPORARY):
             advice = (
                 "It was a temporary one, which ends with the process that made it: count its "
                 "budget as spent, and give the next accountant a path='records.ledger' that stays"

@@ -224,11 +224,6 @@ class CurvatureUnits(SquareUnits):
         return RowRelease(noise, self.most_times, units**2, (self.most_times - 1) / units**2 / n)
 
     @property
-    def mean_square_std(self):
-        """Noise of the mean squared norm of rows."""
-        return self.of_rows("mean square of rows").std
-
-    @property
     def mean_std(self):
         """Noise of each entry of the mean row."""
         return self.of_rows("mean row").std
