@@ -133,7 +133,7 @@ def _wanted_within(request):
     # whoever states scales has them; all three facts come from encoders, which know no target
     facts = request.feature_bounds, request.feature_scale, request.row_norm_bound
     looks = looks or all(fact is not None for fact in facts)
-    if request.inference or not (looks and (request.centres_target or request.has_log_link)):
+    if request.inference or not (request.has_log_link or (looks and request.centres_target)):
         return NO_TARGET
     half_width = np.min(request.target_half_width)
     farthest = np.max(np.abs(request.target_center) + request.target_half_width)
