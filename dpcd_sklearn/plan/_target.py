@@ -49,11 +49,12 @@ _MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 0.1, 0.06, 0.09
 # A part is taken if no more than the first share of records seems to lie beside it, and that is so
 # many deviations of its noise below the second share: a quarter may have the rarer of two values.
 _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
-# With a log link one choice finds the octave of the largest target. Odds fall by e³ with each one
-# and by e^10 in all: of few records that are not zero all would be cut. It is used below so many
-# times the stated end over the signal, and half of it: a loud signal needs it least, and loses by
-# it where rare large targets are a good part of the mean.
-_OF_LARGEST, _MOST_ODDS, _WORTH_OF_LARGEST = (0, 1, 0.1, 300.0, 40.0), 10.0, 300.0
+# With a log link one choice finds the octave of the largest target. Odds fall by e³ with each one,
+# and by e^10 in all. Where so few are not zero that these odds outweigh them, an octave far below
+# is likely: what is found is used from a 256th of the stated end on, up to half of it and so many
+# times it over the signal. A loud signal needs it least, and loses by it where rare large
+# targets are a good part of the mean.
+_OF_LARGEST, _MOST_ODDS, _WORTH_OF_LARGEST = (0, 1, 0.1, 1000.0, 40.0), 10.0, 300.0
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
 _WORTH, _MOST_OF_STATED = 40.0, 0.3
@@ -190,7 +191,7 @@ def found_target(plan, receipt, place, key):
     if request.finds_target:
         lo, hi = find_target(oracle, search, centred=request.centres_target)
     elif request.has_log_link:
-        hi = find_largest(oracle, request)
+        hi = find_largest(oracle, request.loss, request.signal)
         lo = -hi
     else:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
@@ -251,18 +252,18 @@ def find_target(oracle, search, *, centred):
     return middle - half_width, middle + half_width
 
 
-def find_largest(oracle, request):
+def find_largest(oracle, loss, signal):
     """The end of the octave that holds all of a target with a log link, within stated bounds.
 
     One many times too large hides the mean and the slopes in noise.
     """
-    loss = request.loss
     away = np.arange(N_OCTAVES) + LOWEST - math.frexp(loss.high)[1]
     prior = np.exp(-(3.0 * away).clip(-_MOST_ODDS, _MOST_ODDS))
     (octave,) = oracle.release_quantiles("target", [LARGEST], prior=prior, zeros="counted")
-    found = np.ldexp(1.0, octave + LOWEST).clip(max(2 * loss.low, 2.0**-16 * loss.high))
-    worth = min(_WORTH_OF_LARGEST / request.signal, 0.5)
-    return np.where(found <= worth * loss.high, found, loss.high)
+    found = np.ldexp(1.0, octave + LOWEST)
+    worth = min(_WORTH_OF_LARGEST / signal, 0.5)
+    is_used = (found >= 2.0**-8 * loss.high) & (found <= worth * loss.high)
+    return np.where(is_used, found.clip(min(2 * loss.low, loss.high)), loss.high)
 
 
 def find_target_within(oracle, search, lo, hi, most):
