@@ -49,11 +49,12 @@ _MOST_OF_COUNTS, _AIMED_NOISE, _MOST_NOISE = 0.1, 0.06, 0.09
 # A part is taken if no more than the first share of records seems to lie beside it, and that is so
 # many deviations of its noise below the second share: a quarter may have the rarer of two values.
 _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
-# With a log link one choice finds the octave of the largest target. Odds fall by e³ with each one,
-# and by e^10 in all. Where so few are not zero that these odds outweigh them, an octave far below
-# is likely: what is found is used from a 256th of the stated end on, up to half of it and so many
-# times it over the signal. A loud signal needs it least, and loses by it where rare large
-# targets are a good part of the mean.
+# With a log link one choice finds the octave of the largest target. Prior odds fall by e³ from one
+# octave to the next larger one, and by no more than e^10 below the stated end and above it. Where
+# few targets are not zero these odds outweigh them, and an octave far too low is likely to be
+# chosen: none below a 256th of the stated end is used. Neither is one above half of it, or above
+# 300 times it over the signal: a loud signal needs no narrower bounds, and loses by them where rare
+# large targets are a good part of the mean.
 _OF_LARGEST, _MOST_ODDS, _WORTH_OF_LARGEST = (0, 1, 0.1, 1000.0, 40.0), 10.0, 300.0
 # Noise costs a share of R² that grows with the square of width over signal: half-widths below so
 # many times the stated one over the signal are used, and none above the last share of it.
@@ -192,7 +193,7 @@ def found_target(plan, receipt, place, key):
         lo, hi = find_target(oracle, search, centred=request.centres_target)
     elif request.has_log_link:
         hi = find_largest(oracle, request.loss, request.signal)
-        lo = -hi
+        lo = -hi  # as without stated bounds: half the width is the upper end
     else:
         center, half_width = map(np.atleast_1d, (request.target_center, request.target_half_width))
         most = min(_WORTH / request.signal, _MOST_OF_STATED)

@@ -27,11 +27,12 @@ from ._descent_recipe import (
     steps_of_root,
 )
 
-# Half-widths that were found hold tails, so records fill a small part of the bound on the
-# curvature. Where they fill all of it, as copies of one column may, clips bound every step. So many
-# times fewer steps, as many times longer, from so many steps and cells of records on; of stated
-# bounds steps over the root of the time: 1.1 lost .005 of R². Up to as many columns as the signal:
-# with twice as many, .012 were lost, with fewer steps .04 of correlated columns.
+# Descents that would take so many steps over so many cells take fewer and longer ones, if columns
+# are no more than the signal: with twice as many R² lost .012, with fewer steps correlated columns
+# lost .04. Half-widths that were found hold tails, so records fill a small part of the bound on the
+# curvature, and steps are four times as long. Where records fill all of it, as copies of one column
+# may, clips bound every step. Within stated bounds the number of steps is 1.4 times the root of
+# the total time; 1.1 times lost .005 of R².
 _FEWER, _OF_ROOT_WITHIN, _MANY_STEPS, _MANY_CELLS = 4.0, 1.4, 160.0, 2**20
 
 # ---- A user's own sampling: any object that draws blocks -----------------------------------------
