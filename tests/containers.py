@@ -82,7 +82,7 @@ def _series(dtype):
 
 
 def _categorical(kinds):
-    """Categories are part of the dtype, hence the same for both neighbours."""
+    """Categories that are stated as part of the dtype are the same for both neighbours."""
 
     def make(cells):
         categories = [2, 1, BIG, BIG - 1, 7] if kinds == "numbers" else ["b", "a", "odd", "1", "2"]
@@ -129,6 +129,9 @@ COLUMNS = {
     ),
     "categorical of numbers": _categorical("numbers"),
     "categorical of words": _categorical("words"),
+    "categorical of the cells": lambda cells: (
+        pd.Series(_objects(cells), dtype=object).astype("category")
+    ),
 }
 if pyarrow is not None:
     COLUMNS |= {

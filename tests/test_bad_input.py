@@ -434,6 +434,7 @@ NO_TARGET = [
         for dtype in (str, bytes, "datetime64[D]", "timedelta64[s]")
     ),
     ("words", lambda y: np.where(y == 1, "yes", "no").astype(object), "convert|real numbers"),
+    ("a complex cell", lambda y: with_value(y, np.complex64(1), object), "[Cc]omplex"),
     ("a long number", lambda y: with_value(y, "1e999", object), "infinity|too large"),
     ("beyond doubles", lambda y: with_value(y, np.longdouble("1e400"), np.longdouble), "infinity"),
 ]

@@ -13,6 +13,7 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
 )
+from dpcd_sklearn import preprocessing as p
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.solvers import SkGD
 from dpcd_sklearn.testing import ReproducibleNoise
@@ -122,6 +123,14 @@ def test_a_dict_needs_names_of_columns_and_those_of_an_earlier_fit_do_not_count(
             DPLassoCD(feature_bounds=NAMED).fit(data, Y)
         with pytest.raises(ValueError, match="X has no column names"):
             BoundsScaler(NAMED).fit(frame).fit(data)
+
+
+@table("kind", [p.DPQuantileTransformer, p.DPRobustScaler, p.DPSimpleImputer, p.DPPCA])
+def test_bounds_that_are_too_far_apart_for_cells_between_them_are_refused(kind, uncharged):
+    step = kind(feature_bounds=(-1e308, 1e308), accountant=uncharged)
+    for act in (lambda: step.fit(X), lambda: step.planned_event(*X.shape)):
+        with pytest.raises(ValueError, match="feature_bounds must be at most 1.79e308 apart"):
+            act()
 
 
 @pytest.mark.parametrize("bounds", [[0, 1], [(0, 1), (0, 1)], np.array([0, 1]), {"y": (0, 1)}])

@@ -299,7 +299,7 @@ def test_a_dense_result_that_memory_may_not_hold_is_refused_before_the_charge(
         X, public = many_rows(3), public | {"n_public": n_rows}
     with PrivacyAccountant(1.0, 1e-9, **public) as ledger:
         encoder = clone(encoder).set_params(accountant=ledger, delta=1e-9, **public)
-        with pytest.raises(ValueError, match=f"{n_rows:,} rows of .* more than memory holds"):
+        with pytest.raises(ValueError, match=r"^rows of \d.* more than memory holds"):
             encoder.fit_transform(X, X[:, 0])
         assert ledger.entries() == []
 

@@ -426,14 +426,10 @@ def test_no_mechanism_diverges_more_than_its_event(kind):
         assert truth <= bound * (1 + 1e-9) + 1e-12
         closest = max(closest, truth / bound)
         # two of them are two outcomes, independently
-        twice = rdp(FitEvent((type(event)(size_of(event), 2),)), order)
+        twice = rdp(FitEvent((dataclasses.replace(event, count=2),)), order)
         assert divergence(np.outer(P, P).ravel(), np.outer(Q, Q).ravel(), order) <= twice + 1e-11
     assert n_seen > 0.8 * N_CASES
     assert 0.9 < closest <= 1 + 1e-9  # some case comes near: the bound can be broken
-
-
-def size_of(event):
-    return event.eta if isinstance(event, SelectionEvent) else event.noise_multiplier
 
 
 @pytest.mark.parametrize("kind", [SelectionEvent, GaussianEvent])

@@ -620,12 +620,6 @@ def test_a_size_that_no_model_takes_is_said():
 # --- within stated bounds of a target -------------------------------------------------------------
 
 
-def in_bounds(n=4000):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(n, 2))
-    return X, X @ [1.0, -1.0] + 0.1 * rng.normal(size=n)
-
-
 FAR_TOO_WIDE = [(-2, 200), (-200, 2), (-2000, 2000), (-1e4, 2)]
 EXTREME = [(-1e308, 1e308), (0, 1.7e308), (1e308, 1.7e308), (0, 1e299), (-1e-300, 1e-300)]
 
@@ -633,7 +627,9 @@ EXTREME = [(-1e308, 1e308), (0, 1.7e308), (1e308, 1.7e308), (0, 1e299), (-1e-300
 @table("bounds", [(-2, 2), *FAR_TOO_WIDE, *EXTREME])
 def test_target_bounds_that_are_far_too_wide_do_not_ruin_a_fit(bounds):
     """Cells of extreme ones would leave double precision, after the charge."""
-    X, y = in_bounds()
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(4000, 2))
+    y = X @ [1.0, -1.0] + 0.1 * rng.normal(size=4000)
     model = DPLinearRegressor(epsilon=1.0, feature_bounds=(0, 1), target_bounds=bounds).fit(X, y)
     lo, hi = model.target_bounds_
     assert bounds[0] <= lo < hi <= bounds[1] and np.isfinite(model.coef_).all()

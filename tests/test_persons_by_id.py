@@ -391,6 +391,9 @@ NUMBERS = np.random.default_rng(3).integers(0, 9, 60)
 BESIDE = {
     "nullable": [pd.DataFrame({"a": pd.array([one, *NUMBERS[1:]], "Int64")}) for one in (1, None)],
     "a number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 0.5)],
+    "a category": [
+        pd.DataFrame({"a": [one, *NUMBERS[1:]]}, dtype=object).astype("category") for one in (1, 0.5)
+    ],
     "a gap in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, None)],
     "a huge number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 2**70)],
 }

@@ -28,10 +28,6 @@ def drawn(sampling, count, seed=0):
     return [tuple(map(int, block)) for block in sampling.draw(np.random.default_rng(seed), count)]
 
 
-def sampling_of(name, p, size=2):
-    return SAMPLINGS[name](p, size) if name in ("block", "nice") else SAMPLINGS[name](p)
-
-
 def counts_of(blocks, expected):
     return [blocks.count(block) for block in expected]
 
@@ -40,7 +36,7 @@ def counts_of(blocks, expected):
 @given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 20), st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
 def test_blocks_are_ascending_coordinates_of_at_most_the_block_size(name, p, size, count, seed):
-    sampling = sampling_of(name, p, size)
+    sampling = SAMPLINGS[name](*((p, size) if name in ("block", "nice") else (p,)))
     blocks = list(sampling.draw(np.random.default_rng(seed), count))
     assert len(blocks) == count
     assert isinstance(sampling, Sampling) and sampling.curvature(float) >= 1

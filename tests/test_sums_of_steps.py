@@ -35,18 +35,6 @@ def present_oracle(X, z=2.0):
     return once(PresentUnits, PresentPlace(X), len(X), z, n_columns=X.shape[1])
 
 
-def running_oracle(X, z=2.0):
-    return once(RunningUnits, LocalPlace(X), len(X), z, n_columns=X.shape[1])
-
-
-def released_counts(oracle, p, n_known=None):
-    return oracle.release(np.zeros(p), np.ones(p), n_known)
-
-
-def released_sums(oracle):
-    return oracle.release(oracle._place.shapes)
-
-
 def target_oracle(codes, target, n_classes=0, z=2.0, cv=1):
     """An oracle of codes of shape (n_samples, n_columns)."""
     n, p = codes.shape
@@ -129,7 +117,8 @@ def test_it_is_the_square_root_of_running_sums():
 def test_counts_are_those_below_each_edge(layout):
     rng = np.random.default_rng(0)
     X = layout(rng.uniform(-0.2, 1.2, (3000, 2)))
-    runs = np.array([released_counts(running_oracle(X, 0.5), 2, len(X)) for _ in range(30)])
+    oracles = (once(RunningUnits, LocalPlace(X), len(X), 0.5, n_columns=2) for _ in range(30))
+    runs = np.array([one.release(np.zeros(2), np.ones(2), len(X)) for one in oracles])
     edges = np.arange(1, N_CELLS) / N_CELLS
     expected = np.array([(X[:, [j]] < edges).sum(axis=0) for j in range(2)])
     assert np.abs(runs.mean(axis=0)[:, :-1] - expected).max() < 6
@@ -145,7 +134,8 @@ def test_sums_are_those_of_folds_and_groups_with_the_noise_that_is_charged(n_cla
     n, z, cv = 600, 5.0, 3
     codes = rng.integers(0, N_GROUPS, (n, P))
     target = rng.integers(0, 2, n) if n_classes else rng.uniform(-1, 1, n)
-    runs = [released_sums(target_oracle(codes, target, n_classes, z, cv=cv)) for _ in range(200)]
+    oracles = (target_oracle(codes, target, n_classes, z, cv=cv) for _ in range(200))
+    runs = [one.release(one._place.shapes) for one in oracles]
     for j in range(P):
         found = np.array([run[j] for run in runs])
         expected = np.zeros((cv, N_GROUPS, 2))

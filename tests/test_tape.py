@@ -30,7 +30,7 @@ from dpcd_sklearn.preprocessing import (
     DPStandardScaler,
 )
 from dpcd_sklearn.privacy.accounting import GaussianEvent, TuningEvent
-from dpcd_sklearn.privacy.mechanisms import _quantiles
+from dpcd_sklearn.privacy.mechanisms import _quantiles, _tables
 from dpcd_sklearn.privacy.mechanisms._curvature import MomentSums
 from dpcd_sklearn.privacy.mechanisms._quantiles import CellCounts
 from dpcd_sklearn.privacy.mechanisms._questions import Source
@@ -254,6 +254,9 @@ MUTANTS = {
     "a choice by their number": ("strengths, kinds", *FIT, a_choice_by_the_number_of_records),
     "a run that is left out": ("search", _runs, "run", a_run_without_score),
     "a plan of other numbers": ("auto", PrivateLinearModel, "planned_event", another_plan),
+    "a threshold that is a millionth too low": (
+        "one hot", _tables, "ndtri", lambda ndtri, share: ndtri(share) * (1 - 1e-6)
+    ),
     "a rare category": ("one hot", DPOneHotEncoder, "fit", after(a_rare_category)),
     "a fill of the records": ("pipeline, gaps", DPSimpleImputer, "transform", a_fill_of_records),
     "a layout that follows the records": ("pca, found", DPPCA, "fit", after(lambda self, X: setattr(

@@ -131,7 +131,8 @@ class Model:
             X = read_records(first, X, reset=False, **checks)  # numbers, whatever they stood in
         numbers = _numbers_of(X)
         if numbers is not None:
-            for cell in (0.0, *_not_finite(numbers)):
+            others = ((math.nan, np.isnan(numbers)), (math.inf, np.isinf(numbers)))
+            for cell in (0.0, *(cell for cell, found in others if found.any())):
                 if refused := self._refuses(X, cell):
                     raise refused
         elif (refused := self._refuses(X, "")) and len(X.shape) == 1:
@@ -223,18 +224,12 @@ def _numbers_of(X):
     array = X.data if issparse(X) else np.asarray(X)
     if len(X.shape) == 1 or array.dtype.kind not in "biufO":
         return None
+    if array.dtype.kind != "O":
+        return array
     try:
-        return np.asarray(array, dtype=np.float64) if array.dtype.kind == "O" else array
-    except Exception:  # of any kind: a cell is no number
+        return read_input(np.asarray, array.ravel(), dtype=np.float64, name="X")
+    except (TypeError, ValueError):  # a cell is no number
         return None
-
-
-def _not_finite(numbers):
-    """The kinds of numbers among these that are not finite."""
-    if np.isnan(numbers).any():
-        yield math.nan
-    if np.isinf(numbers).any():
-        yield math.inf
 
 
 def _made_up(X, cell):

@@ -109,13 +109,12 @@ def draw(grids, generator):
     }
 
 
-def number_of(grids):
-    """How many candidates there are; infinite where one is drawn from a distribution."""
-    sizes = [
+def numbers_of(grids):
+    """How many candidates each grid has; infinite where one is drawn from a distribution."""
+    return [
         math.prod(math.inf if hasattr(values, "rvs") else len(values) for values in grid.values())
         for grid in grids
     ]
-    return sum(sizes)
 
 
 def with_strengths_together(estimator, grids):
@@ -157,7 +156,7 @@ def law_of(distribution, n_iter, grids):
     TypeError, ValueError
         If there is no such law, or the candidates are too many for it or too few.
     """
-    n_candidates, auto = number_of(grids), isinstance(n_iter, str) and n_iter == "auto"
+    n_candidates, auto = sum(numbers_of(grids)), isinstance(n_iter, str) and n_iter == "auto"
     if isinstance(distribution, str) and distribution in ("auto", "all"):
         if not auto:
             check_law("poisson", n_iter)
@@ -181,7 +180,7 @@ def law_of(distribution, n_iter, grids):
 
 def prototypes(grids, coins):
     """Candidates that are looked at before the charge: all of a small grid, else some of them."""
-    if number_of(grids) <= MOST_PLANNED:
+    if sum(numbers_of(grids)) <= MOST_PLANNED:
         return listed(grids)
     generator = secret_generator(coins)
     return [draw(grids, generator) for _ in range(MOST_PLANNED)]

@@ -228,14 +228,16 @@ def _give_budgets(prototypes, refits, release, budget, sizes):
 
 def warn_of_missed(plan):
     """Say before the charge how probable it is that the best candidate is never tried."""
-    n_candidates = _candidates.number_of(plan.grids)
+    numbers = _candidates.numbers_of(plan.grids)
+    n_candidates = sum(numbers)
     if plan.law == "all" or not math.isfinite(n_candidates):
         return
-    if (share := missed(plan.law, plan.mean, n_candidates)) > 1 - TRIED:
+    # a run draws a grid first, whatever its size, and then a candidate
+    if (share := missed(plan.law, plan.mean, len(numbers) * max(numbers))) > 1 - TRIED:
         warn(
             f"each of {n_candidates} candidates, the best one too, is in no run of this search "
-            f"with a probability of {share:.2f}: leave distribution and n_iter at 'auto', to try "
-            f"all of {_candidates.MOST_PLANNED} at most and each of more with a probability of "
+            f"with a probability of up to {share:.2f}: leave distribution and n_iter at 'auto', to "
+            f"try all of {_candidates.MOST_PLANNED} at most and each of more with a probability of "
             f"{TRIED}, or raise n_iter",
             UserWarning,
         )

@@ -118,7 +118,11 @@ class PartitionedRecords(RecordsOfAFit):
         self.dtype, self.sparse = np.dtype(first.dtype), first.sparse
         if self.shape[0] > 2**53:
             raise ValueError("more than 2^53 records can't be counted")
-        _learn_columns(model, first)
+        model.n_features_in_ = first.n_features
+        if first.columns is not None:
+            model.feature_names_in_ = np.array(first.columns, dtype=object)
+        elif hasattr(model, "feature_names_in_"):
+            del model.feature_names_in_
         _, self.n_outputs = model._encode_labels(np.concatenate([f.labels for f in facts]), None)
         self._classes = getattr(model, "classes_", None)
 
@@ -221,14 +225,6 @@ def _reader_of(model):
     reader.solver = "auto"
     vars(reader).update(dict.fromkeys({"sampling"} & params.keys()))
     return reader
-
-
-def _learn_columns(model, facts):
-    model.n_features_in_ = facts.n_features
-    if facts.columns is not None:
-        model.feature_names_in_ = np.array(facts.columns, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
 
 
 def _kind(labels):

@@ -114,7 +114,7 @@ class CategoryEncoder(PrivateTransformer):
         return n_stated + self._n_learnt(n_features) * self.max_categories
 
     def _refuse_large_output(self, n_rows, n_features):
-        """Refuse a dense result that memory may not hold, by public numbers.
+        """Refuse a dense result that memory may not hold; the error names no number of rows.
 
         Raises
         ------
@@ -122,9 +122,9 @@ class CategoryEncoder(PrivateTransformer):
         """
         width = self._dense_width(n_features)
         if n_rows * width > 2**31:
-            raise ValueError(
-                f"{n_rows:,} rows of {width:,} dense columns may be more than memory holds "
-                f"(16 GB); {self._remedy_of_width}, or fit first and transform fewer rows at a time"
+            raise ValueError(  # how many rows there are may be secret
+                f"rows of {width:,} dense columns may be more than memory holds (16 GB); "
+                f"{self._remedy_of_width}, or fit first and transform fewer rows at a time"
             )
 
     def _dense_width(self, n_features):

@@ -53,7 +53,13 @@ def columns_of(estimator, X, *, reset):
     if reset:
         estimator._kinds = kinds
     else:
-        _refuse_other_kinds(kinds, getattr(estimator, "_kinds", ()), names_of(estimator))
+        of_fit = getattr(estimator, "_kinds", ())
+        for name, kind, before in zip(names_of(estimator), kinds, of_fit, strict=False):
+            if {kind, before} == {"numbers", "words"}:
+                raise ValueError(
+                    f"column {name!r} of X holds {kind} by its dtype, and held {before} in the "
+                    "fit: no cell could be one of its categories; convert it to what the fit saw"
+                )
     columns = [cells_of(column) for column in columns]
     for column in columns:
         _refuse_other_cells(column)
@@ -75,16 +81,6 @@ def _as_array(estimator, X):
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers or categories")
     return found
-
-
-def _refuse_other_kinds(kinds, of_fit, names):
-    """Refuse columns that hold numbers or words, by their dtypes, where the fit saw the other."""
-    for name, kind, before in zip(names, kinds, of_fit, strict=False):
-        if {kind, before} == {"numbers", "words"}:
-            raise ValueError(
-                f"column {name!r} of X holds {kind} by its dtype, and held {before} in the fit: no "
-                "cell could be one of its categories; convert it to what the fit saw"
-            )
 
 
 def refuse_another_kind(categories, kind, name):

@@ -200,17 +200,21 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     def _check_stated(self, n_features):
         """Refuse what is stated of columns or of a target as a fit does; names are not known."""
-        bounds = getattr(self, "feature_bounds", None)
-        if bounds is not None and not isinstance(bounds, dict):
-            check_bounds(bounds, n_features)
+        if not isinstance(getattr(self, "feature_bounds", None), (dict, type(None))):
+            self._bounds_of(n_features)
 
     def _stated_bounds(self, otherwise=None):
-        """Bounds of the columns (lo, hi), or None where none are stated."""
-        stated = otherwise if self.feature_bounds is None else self.feature_bounds
-        names = getattr(self, "feature_names_in_", None)
-        if stated is None:
-            return None
-        return check_bounds(stated, self.n_features_in_, columns=names)
+        """Bounds of the columns (lo, hi), or `otherwise` where none are stated."""
+        if self.feature_bounds is None:
+            return otherwise and check_bounds(otherwise, self.n_features_in_)
+        return self._bounds_of(self.n_features_in_, getattr(self, "feature_names_in_", None))
+
+    def _bounds_of(self, n_features, names=None):
+        lo, hi = check_bounds(self.feature_bounds, n_features, columns=names)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(hi - lo).all():
+                raise ValueError("feature_bounds must be at most 1.79e308 apart")
+        return lo, hi
 
     # ---- one Gaussian release within bounds, which quartiles give where none are stated ----
 

@@ -23,10 +23,7 @@ __all__ += ["fingerprint", "replay", "unpaid"]
 
 # ---- Checks of scikit-learn that a private estimator fails by design, each with its reason -------
 
-_LABELS = {
-    "check_class_weight_classifiers": "class_weight needs classes, which the check does not state: "
-    "y is not asked",
-}
+_LABELS = "class_weight needs classes, which the check does not state: y is not asked"
 # A record of weight 2 is one record: its contribution is doubled and then clipped, n counts it
 # once, and delta = 1/n² and the noise of a sum over n follow n. Repeated, it would be two records
 # that count, are clipped and are protected one by one: another private fit.
@@ -75,7 +72,8 @@ def expected_failed_checks(estimator) -> dict:
     >>> expected_failed_checks(DPRidgeSkGD())["check_fit_idempotent"]
     'noise is drawn afresh for each fit, whatever the seed'
     """
-    found = dict(_LABELS) if hasattr(estimator, "classes") else {}
+    labels = {"check_class_weight_classifiers": _LABELS}
+    found = labels if hasattr(estimator, "classes") else {}
     if math.isinf(getattr(estimator, "epsilon", math.inf)):
         return found
     return found | _WEIGHTS | TWO_FITS_ARE_EQUAL

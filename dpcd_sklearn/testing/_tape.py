@@ -372,9 +372,13 @@ def key_of(release, k=1):
     number = getattr(release, "noise_multiplier", math.nan) * share
     if hasattr(release, "eta"):
         number = release.eta / share
-    forms = {"sampling_rate": "{:.9g}", "spare": "{:.4g}"}
-    others = [form.format(getattr(release, n)) for n, form in forms.items() if hasattr(release, n)]
-    return type(release).__name__, number, *others
+    rate = [f"{release.sampling_rate:.9g}"] if hasattr(release, "sampling_rate") else []
+    return type(release).__name__, number, *rate
+
+
+def _spare_of(releases):
+    """The probabilities that covers of all these leave out, together."""
+    return sum(release.spare * release.count for release in releases if hasattr(release, "spare"))
 
 
 def unpaid(recording: Recording, event: Any) -> Counter:
@@ -394,4 +398,6 @@ def unpaid(recording: Recording, event: Any) -> Counter:
     found = recording.events(event.max_contributions)
     for release in event.releases:
         found[key_of(release)] -= getattr(release, "count", 1)
+    made, paid = map(_spare_of, (recording.stated(), event.releases))
+    found["spare", made, paid] = int(made > paid * (1 + 1e-9))
     return Counter({kind: count for kind, count in found.items() if count})

@@ -26,8 +26,8 @@ _WIDEST = {"b": bool, "i": np.int64, "u": np.uint64}
 
 def kind_of_dtype(dtype):
     """Tell the kind of cells by a declared dtype: "numbers", "words", "dates", ... or "objects"."""
-    if (categories := _categories(dtype)) is not None:
-        return kind_of_values(categories)
+    # Categoricals of pandas hold objects: ``astype("category")`` finds their categories in the
+    # records, so one record would decide of what kind they all are.
     if (kind := getattr(dtype, "kind", None)) is not None:  # of NumPy and pandas
         return "words" if dtype.type is str else _KINDS.get(kind, "objects")
     if not hasattr(dtype, "is_numeric"):
@@ -49,13 +49,6 @@ def kind_of_values(values):
     return "objects"
 
 
-def _categories(dtype):
-    """The categories of a categorical dtype of pandas as a list; None for any other dtype."""
-    if type(dtype).__name__ != "CategoricalDtype" or dtype.categories is None:
-        return None
-    return dtype.categories.astype(object).tolist()
-
-
 def cells_of(column):
     """One column as an array; see (a) and (b).
 
@@ -70,7 +63,10 @@ def cells_of(column):
     """
     dtype = getattr(column, "dtype", None)
     if isinstance(column, np.ndarray):
-        return _as_dates(column) if dtype.kind in "mM" else column
+        if dtype.kind not in "mM":
+            return column
+        unit = "datetime64[us]" if dtype.kind == "M" else "timedelta64[us]"
+        return column.astype(unit).astype(object)  # of Python
     if dtype is None:
         if hasattr(column, "to_pylist"):  # of pyarrow
             column = column.to_pylist()
@@ -79,9 +75,9 @@ def cells_of(column):
         return _as_objects(column)
     if isinstance(dtype, np.dtype) and dtype.kind not in "mM":
         return np.asarray(column)
-    if (categories := _categories(dtype)) is not None:
+    if type(dtype).__name__ == "CategoricalDtype":  # of pandas; the code of no category is -1
         codes = column.cat.codes if hasattr(column, "cat") else column.codes
-        return _as_objects([*categories, None])[np.asarray(codes)]  # the code of no category is -1
+        return _as_objects([*dtype.categories.astype(object), None])[np.asarray(codes)]
     is_of_pandas = getattr(dtype, "kind", None) is not None
     if kind_of_dtype(dtype) != "numbers":
         if is_of_pandas:
@@ -103,12 +99,6 @@ def _as_objects(cells):
     for i, cell in enumerate(cells):  # NumPy would make a table of cells that are sequences
         array[i] = cell
     return array
-
-
-def _as_dates(cells):
-    """Dates and times of NumPy as Python's."""
-    unit = "datetime64[us]" if cells.dtype.kind == "M" else "timedelta64[us]"
-    return cells.astype(unit).astype(object)
 
 
 # ---- labels --------------------------------------------------------------------------------------

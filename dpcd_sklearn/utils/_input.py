@@ -63,6 +63,8 @@ def read_input(check, *args, name, **kwargs):
     """
     try:
         with np.errstate(all="ignore"):  # a warning about a conversion would tell about records
+            if any(map(_has_complex_cells, args)):  # of which NumPy drops a part, with a warning
+                raise TypeError("Complex data not supported")
             return check(*args, **kwargs)
     except (MemoryError, RecursionError):
         raise
@@ -78,6 +80,14 @@ def read_input(check, *args, name, **kwargs):
         message = _replaced(message, name)
     kind = TypeError if isinstance(found, TypeError) else ValueError
     raise kind(message) from None  # outside of `except`: the former error is not its context
+
+
+def _has_complex_cells(column):
+    """Whether a list, or a column of objects, has a cell that is one of NumPy's complex numbers."""
+    of_objects = str(getattr(column, "dtype", "")) == "object" and column.ndim == 1
+    if not (of_objects or isinstance(column, (list, tuple))):
+        return False
+    return any(issubclass(kind, np.complexfloating) for kind in set(map(type, column)))
 
 
 @contextmanager

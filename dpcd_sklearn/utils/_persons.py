@@ -282,7 +282,7 @@ def _hashes(column):
     """A number of each cell, as uint64, which no other cell decides; see `cells_of`."""
     cells = cells_of(column)
     if cells.dtype.kind not in "biuf" or cells.dtype.itemsize > 8:
-        texts = map(str, cells.tolist())
+        texts = (str(cell).removesuffix(".0") for cell in cells.tolist())  # 1.0 is 1
         cells = [crc32(text.encode("utf-8", "surrogatepass")) for text in texts]
         return np.array(cells, dtype=np.uint64)
     whole = np.dtype(f"{cells.dtype.byteorder}u{cells.dtype.itemsize}")

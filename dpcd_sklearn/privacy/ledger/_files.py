@@ -42,7 +42,6 @@ except ImportError:  # Windows
 # holds. That the answer holds goes with pickles of a handle: a worker on the same machine and file
 # system need not ask again. What this can't see: locks that only processes on one machine respect.
 
-_SECONDS = 30.0
 _RESERVED_BYTE = 0x40000001  # where SQLite locks what BEGIN IMMEDIATE reserves
 
 _proved = set()
@@ -131,7 +130,7 @@ def _ask_interpreter(uri):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                timeout=_SECONDS,
+                timeout=30.0,
                 check=False,
             )
             answers.append(run.stdout.decode(errors="replace").strip())
@@ -312,12 +311,13 @@ def _sweep(folder, prefix, remove):
         return  # whose numbers these are is not known: another container may share the folder
     prefix = f"{prefix}{_processes()}-"
     own = f"{prefix}{os.getpid()}-"  # a process with many ledgers has many folders here
+    is_dead = functools.cache(_is_dead)  # and each process is asked once
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
             if not item.name.startswith(prefix) or item.name.startswith(own):
                 continue
             pid = item.name.removeprefix(prefix).partition("-")[0]
-            if pid.isdecimal() and _is_dead(int(pid)):
+            if pid.isdecimal() and is_dead(int(pid)):
                 with contextlib.suppress(OSError):
                     if item.stat(follow_symlinks=False).st_uid == os.getuid():
                         remove(item.path)
