@@ -243,13 +243,12 @@ class SkGDPlan(DrawnPlan):
             return False
         # The signals from and to which the last iterate is more than noise and still on its way:
         # of sparse rows, few of whose columns count, and of dense ones. The second is a feature's.
-        n_features = request.n_features
+        is_wide = request.n_features > 1000  # more than Newton steps have
         if request.sparse:
-            return 1.0 <= request.signal < n_features and n_features > 1000
-        if n_features > 1000:  # more than Newton steps have
-            return 60.0 <= request.signal < 4 * n_features
-        fewest = 100 if request.n_classes else 500
-        return 60.0 <= request.signal < n_features and n_features > fewest and self._is_known
+            return is_wide and 1.0 <= request.signal < request.n_features
+        is_enough = self._is_known and request.n_features > (100 if request.n_classes else 500)
+        most = (4 if is_wide else 1) * request.n_features
+        return (is_wide or is_enough) and 60.0 <= request.signal < most
 
     @cached_property
     def settles(self):
