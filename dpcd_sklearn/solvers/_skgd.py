@@ -18,6 +18,7 @@ from ..utils._compat import HasMethods, StrOptions
 from ..utils._public import check_real
 from ..utils._typing import Auto
 from ._descent_recipe import (
+    OF_ROOT_OF_NUMBERS,
     DrawnPlan,
     clip_for_inference,
     descent_of_rows,
@@ -31,9 +32,8 @@ from ._descent_recipe import (
 # are no more than the signal: with twice as many R² lost .012, with fewer steps correlated columns
 # lost .04. Half-widths that were found hold tails, so records fill a small part of the bound on the
 # curvature, and steps are four times as long. Where records fill all of it, as copies of one column
-# may, clips bound every step. Within stated bounds the number of steps is 1.4 times the root of
-# the total time; 1.1 times lost .005 of R².
-_FEWER, _OF_ROOT_WITHIN, _MANY_STEPS, _MANY_CELLS = 4.0, 1.4, 160.0, 2**20
+# may, clips bound every step.
+_FEWER, _MANY_STEPS, _MANY_CELLS = 4.0, 160.0, 2**20
 
 # ---- A user's own sampling: any object that draws blocks -----------------------------------------
 
@@ -216,17 +216,21 @@ class SkGDPlan(DrawnPlan):
                 recipe["step_size"] *= _FEWER
                 recipe["momentum"] = 0.8  # remembers an eighth of them
             else:
-                recipe |= steps_of_root(recipe, _OF_ROOT_WITHIN)
+                recipe |= steps_of_root(recipe, OF_ROOT_OF_NUMBERS)
         return recipe
 
     @property
     def _has_long_passes(self):
         """Whether records have many cells, and the signal allows fewer steps."""
         request = self.request
-        is_known = request.loss.name == "squared" or request.n_classes == 2
         is_long = self._full and request.budget.n * request.n_features >= _MANY_CELLS
         is_clear = request.signal >= request.n_features
-        return is_known and is_long and is_clear
+        return self._is_known and is_long and is_clear
+
+    @property
+    def _is_known(self):
+        # fewer and longer steps were measured with these losses
+        return self.request.loss.name == "squared" or self.request.n_classes == 2
 
     @property
     def _has_long_way(self):
@@ -239,9 +243,12 @@ class SkGDPlan(DrawnPlan):
             return False
         # The signals from and to which the last iterate is more than noise and still on its way:
         # of sparse rows, few of whose columns count, and of dense ones. The second is a feature's.
-        least, most = (1.0, 1.0) if request.sparse else (60.0, 4.0)
-        # with more features than Newton steps have, passes are long
-        return least <= request.signal < most * request.n_features and request.n_features > 1000
+        is_wide = request.n_features > 1000  # more than Newton steps have
+        if request.sparse:
+            return is_wide and 1.0 <= request.signal < request.n_features
+        is_enough = self._is_known and request.n_features > (100 if request.n_classes else 500)
+        most = (4 if is_wide else 1) * request.n_features
+        return (is_wide or is_enough) and 60.0 <= request.signal < most
 
     @cached_property
     def settles(self):

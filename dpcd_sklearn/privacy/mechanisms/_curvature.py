@@ -260,16 +260,11 @@ class CurvatureOracle(Oracle):
         bits, shift, limit = self._grid
         longest = float(clip) * 2.0**self._exponent / self._smallest  # bounds every entry
         sums = self._sums.gradient(coef, longest, float(limit))
-        exact = np.array([value >> shift for value in self._image(sums)], dtype=object)
+        exact = exact_image(self._transform, sums) >> shift
         question = ImageOfGradients(self._transform, self._exponent, coef, float(clip))
         noise = GaussianNoise(bits, units.noise_multiplier)
         noisy = middles(self._source.release(exact, question, noise))
         return noisy * (math.ldexp(longest / limit, shift - self._exponent) / units.n_normalizer)
-
-    def _image(self, sums):
-        """Images of the sums of all outputs, exactly."""
-        outputs = np.split(sums, self._units.n_outputs)
-        return [value for part in outputs for value in exact_image(self._transform, part)]
 
 
 # ---- Two noisy matrices at a released iterate, from which standard errors follow -----------------

@@ -299,14 +299,12 @@ def integer_transform(root):
 
 
 def exact_image(transform, sums):
-    """The transform times the sums, up to 2^68, exactly: a list of int.
+    """The transform times the sums of each output, up to 2^68, exactly: an array of int.
 
     Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
     """
-    sign, rest = np.sign(sums), np.abs(sums)
-    image = [0] * len(sums)
-    for start in range(0, 75, _LIMB):
-        piece = sign * ((rest >> start) & (2**_LIMB - 1))
-        part = transform @ piece.astype(np.float64)
-        image = [value + (int(p) << start) for value, p in zip(image, part, strict=True)]
-    return image
+    sign, rest, starts = np.sign(sums), np.abs(sums), range(0, 75, _LIMB)
+    pieces = [sign * ((rest >> start) & (2**_LIMB - 1)) for start in starts]
+    images = np.array(pieces, dtype=np.float64).reshape(-1, len(transform)) @ transform.T
+    images = images.astype(np.int64).astype(object).reshape(len(starts), -1)
+    return sum(image << start for image, start in zip(images, starts, strict=True))
