@@ -93,8 +93,7 @@ def joint_fit_event(budget, first, alone):
         return with_noise(alone, math.exp(-log_mu))
 
     def excess(log_mu):
-        both = FitEvent(first.releases + second(log_mu).releases, alone.neighboring)
-        return budget.excess(both)
+        return budget.excess(replace(alone, releases=first.releases + second(log_mu).releases))
 
     # μ² that the first part leaves; it is the answer where all are Gaussian
     log_mu = largest_within(excess, math.log(-math.expm1(2 * of_first)) / 2, 0.0)
@@ -171,8 +170,7 @@ def greedy_fit_event(budget, count, selection_share):
     log_mu = None
     if most > 1:
         highest = math.log(most) / 2
-        as_gaussian = math.log(budget.mu / math.sqrt(2 * budget.rho))  # of as much ρ
-        start = min(as_gaussian, highest)
+        start = min(highest, math.log(budget.mu / math.sqrt(2 * budget.rho)))  # if all are Gaussian
         log_mu = largest_within(lambda x: budget.excess(event(x)), start, highest)
     # zCDP proves 0, where a table may round up by more than there is to gain
     return event(max(log_mu or 0.0, 0.0))
