@@ -16,7 +16,7 @@ from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import target_of
 from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import warn_of_weak_promise
-from ..privacy.accounting._accounting import epsilon_of, gdp_squared
+from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import search_fit_event
 from ..privacy.accounting._promise import Budget, promised
@@ -254,8 +254,7 @@ class SearchPlan:
         """A candidate with the budget of a run; None if there is none, as public facts decide."""
         asked = self.asked
         try:
-            model = _candidates.candidate(asked.search.estimator, params)
-            _set_n_public(model, n_records, asked.n_public)
+            model = _candidate(asked, params, n_records)
             if asked.tape is not None:
                 _candidates.put_on_tape(model, asked.tape)
             sizes = (n_records, *asked.shape)
@@ -284,24 +283,17 @@ def planned(asked):
     search, budget, slots, n_public = asked.search, asked.budget, asked.slots, asked.n_public
     scorer = _scorer(asked)
     sizes = (min(slots.n_train), *asked.shape)
-    prototypes = _prototypes(asked, sizes[0])
-    refits = [clone(model) for model in prototypes] if search.refit else []
-    for model in refits:
-        _set_n_public(model, budget.n, n_public)
-    fits = [(model, (n, *asked.shape)) for n in {*slots.n_train} for model in prototypes]
-    fits += [(model, asked.sizes) for model in refits]
-    # the first that is not Gaussian decides; all are planned below, with the budget of a run
-    gaussian = all(gdp_squared(_runs.planned_event(*fit)) is not None for fit in fits)
-    facts = budget, asked.law, asked.mean
-    event, release = search_fit_event(
-        *facts, _n_met(slots, budget, gaussian), gaussian, int(search.refit)
-    )
-    try:
-        mu = _give_budgets(prototypes, refits, release, budget, sizes)
-    except _runs.OfSeveralKindsError:  # with the budget of a run a fit makes choices
-        n_met = _n_met(slots, budget, False)
-        event, release = search_fit_event(*facts, n_met, False, int(search.refit))
-        mu = _give_budgets(prototypes, refits, release, budget, sizes)
+    listed = _candidates.prototypes(asked.grids, asked.coins)
+    prototypes = [_candidate(asked, params, sizes[0]) for params in listed]
+    refits = [_candidate(asked, params, budget.n) for params in listed] if search.refit else []
+    for gaussian in (True, False):
+        facts = asked.mean, _n_met(slots, budget, gaussian), gaussian, len(refits[:1])
+        event, release = search_fit_event(budget, asked.law, *facts)
+        try:
+            mu = _give_budgets(prototypes, refits, release, budget, sizes)
+            break
+        except _runs.OfSeveralKindsError:  # a fit makes choices
+            continue
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
@@ -411,21 +403,12 @@ def _scorer(asked):
     return scoring
 
 
-def _prototypes(asked, n_records):
-    """Candidates that are planned before the charge, each with all of the budget at first."""
-    found, budget = [], asked.budget
-    for params in _candidates.prototypes(asked.grids, asked.coins):
-        model = _candidates.candidate(asked.search.estimator, params)
-        _set_n_public(model, n_records, asked.n_public)
-        _runs.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
-        found.append(model)
-    return found
-
-
-def _set_n_public(model, n_records, n_public):
-    """Tell a candidate the public number of the records that it fits, under add_remove.
+def _candidate(asked, params, n_records):
+    """A candidate, which under add_remove knows the public number of the records that it fits.
 
     It is the expected size of a slot of coins.
     """
-    if n_public is not None:
+    model = _candidates.candidate(asked.search.estimator, params)
+    if asked.n_public is not None:
         _runs.budgeted_part(model).set_params(n_public=n_records)
+    return model
