@@ -23,7 +23,6 @@ from ..utils._warnings import held_back, repeat, silence
 from ._candidates import candidate, put_on_tape
 from ._runs import planned_event
 
-_NAME = "search"  # of the step that is one
 _RELEASED = (
     *("best_estimator_", "best_params_", "best_score_"),
     *("cv_results_", "n_splits_", "run_epsilon_"),
@@ -67,21 +66,19 @@ class SharedSteps:
     Parameters
     ----------
     asked : SearchRequest
-    name : str
-        Name of the last step.
     pipeline : PrivatePipeline
-        Its last step is the search over that one.
+        Its last step is the search over the one that had its name.
     """
 
-    def __init__(self, asked, name, pipeline):
-        self._asked, self._name, self._pipeline = asked, name, pipeline
+    def __init__(self, asked, pipeline):
+        self._asked, self._pipeline = asked, pipeline
 
     @classmethod
     def of(cls, asked):
         """Make one for a search whose candidates share private steps; None for another search."""
         search = asked.search
         model, given = search.estimator, search.param_distributions
-        if not isinstance(model, PrivatePipeline) or _NAME in dict(model.steps):
+        if not isinstance(model, PrivatePipeline):
             return None
         *shared, (name, last) = model.steps
         prefix = f"{name}__"
@@ -98,18 +95,14 @@ class SharedSteps:
             return None
         grids = [given] if isinstance(given, dict) else given
         own = [{key.removeprefix(prefix): grid[key] for key in grid} for grid in grids]
-        shares = model.shares
-        if isinstance(shares, dict):
-            shares = {_NAME if key == name else key: share for key, share in shares.items()}
         pipeline = clone(model).set_params(
-            steps=[*copies, (_NAME, _inner(asked, last, param_distributions=own))],
+            steps=[*copies, (name, _inner(asked, last, param_distributions=own))],
             epsilon=search.epsilon,
             delta=search.delta,
             accountant=search.accountant,
-            shares=shares,
         )
         pipeline.entry_name = type(search).__name__
-        return cls(asked, name, pipeline)
+        return cls(asked, pipeline)
 
     @property
     def event(self):
@@ -120,23 +113,20 @@ class SharedSteps:
         """Fit the pipeline, which charges; the attributes that the search releases."""
         pipeline, stated = self._pipeline.fit(X, y, groups=ids), self._asked.search.estimator
         del pipeline.entry_name  # a later fit is its own
-        inner = pipeline.steps[-1][1]
+        name, inner = pipeline.steps[-1]
+
+        def named(params):
+            return params and {f"{name}__{key}": value for key, value in params.items()}
+
         found = _released(self._asked, inner, pipeline.privacy_event_)
-        found["best_params_"] = self._named(inner.best_params_)
-        params = [self._named(one) for one in inner.cv_results_["params"]]
+        found["best_params_"] = named(inner.best_params_)
+        params = [named(one) for one in inner.cv_results_["params"]]
         found["cv_results_"] = inner.cv_results_ | {"params": params}
         if inner.best_estimator_ is not None:
             give_back(inner.best_estimator_, stated.steps[-1][1])
-            pipeline.steps = [*pipeline.steps[:-1], (self._name, inner.best_estimator_)]
-            pipeline.shares = stated.shares
-            for named in (pipeline.shares_, pipeline.told_):
-                if _NAME in named:
-                    named[self._name] = named.pop(_NAME)
+            pipeline.steps = [*pipeline.steps[:-1], (name, inner.best_estimator_)]
             found["best_estimator_"] = pipeline
         return found
-
-    def _named(self, params):
-        return params and {f"{self._name}__{key}": value for key, value in params.items()}
 
 
 # ---- scales --------------------------------------------------------------------------------------
