@@ -53,7 +53,7 @@ def loss_distribution(double eta, Py_ssize_t count, Py_ssize_t cells, double tai
     # `cells` more points on both sides, where V is known by (c)
     x = np.exp(h * np.arange(-left - cells, right + cells + 1))
     values = np.maximum(1 - x, 0.0)
-    following, gap = np.zeros_like(values), np.zeros_like(values)
+    following, gap = values.copy(), np.zeros_like(values)
     # of the two ends of an interval whose lower end is k cells below x
     offsets = h * np.arange(cells + 1)
     cdef double[::1] lower = np.exp(offsets) * np.expm1(offsets[::-1]) / math.expm1(eta)
@@ -62,10 +62,12 @@ def loss_distribution(double eta, Py_ssize_t count, Py_ssize_t cells, double tai
     cdef double[::1] excess = np.exp(offsets) * kappa**2 / (4 * math.expm1(eta))
     cdef double[::1] now = values, then = following, room = gap
     cdef const double[::1] position = x
-    cdef Py_ssize_t n = left + right + 1, _step, i
+    cdef Py_ssize_t n = left + right + 1, step, start, end, i
     with nogil:
-        for _step in range(count):
-            _choose(now, then, room, lower, upper, excess, kappa, cells, n)
+        for step in range(count):
+            # so many choices have no losses farther out, where V is (1 - x)_+
+            start, end = max(0, left - (step + 1) * cells), min(n, left + (step + 1) * cells + 1)
+            _choose(now, then, room, lower, upper, excess, kappa, cells, n, start, end)
             for i in range(cells):  # (c)
                 then[i] = 1.0 - (1.0 - then[cells]) * (position[i] / position[cells])
                 then[cells + n + i] = then[cells + n - 1]
@@ -114,8 +116,9 @@ def lower_hull(const double[::1] values, double step, double widest):
 
 cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
                   const double[::1] lower, const double[::1] upper, const double[::1] excess,
-                  double kappa, Py_ssize_t cells, Py_ssize_t n) noexcept nogil:
-    """One more choice: then[i] = the highest chord of `now` over i, on the n inner points."""
+                  double kappa, Py_ssize_t cells, Py_ssize_t n, Py_ssize_t start,
+                  Py_ssize_t end) noexcept nogil:
+    """One more choice: then[i] = the highest chord of `now` over i, on these of n inner points."""
     cdef Py_ssize_t i, k, last = n + 2 * cells - 1
     cdef const double *low
     cdef const double *high
@@ -130,7 +133,7 @@ cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
         value = room[i] - room[i + cells]
         room[i] = value if value > 0.0 else 0.0
     # the first and the last interval end at x: (b) of the one cell of others beside each
-    for i in range(n):
+    for i in range(start, end):
         bump, value = excess[cells] * room[i], excess[1] * room[cells + i - 1]
         out[i] = now[cells + i] + (value if value > bump else bump)
     # (b) of the two cells beside the lower end of any other, as seen from it
@@ -140,9 +143,9 @@ cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
     for k in range(1, cells):
         alpha, beta, bump = lower[k], upper[k], excess[k]
         low, high, around = &now[cells - k], &now[2 * cells - k], &room[cells - k]
-        for i in range(n):
+        for i in range(start, end):
             value = alpha * low[i] + beta * high[i] + bump * around[i]
             out[i] = value if value > out[i] else out[i]
-    for i in range(n):
+    for i in range(start, end):
         value = out[i] * UP
         out[i] = value if value < 1.0 else 1.0
