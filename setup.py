@@ -43,7 +43,8 @@ UNIX_FLAGS = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX_FLAGS += ["-g"] if SAFE else ["-g0"]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 # Loops over records and over noise; the others run once an update, and compile in half the time.
-HOT = ("losses/", "privacy/noise/", "privacy/sums/", "privacy/mechanisms/_lazy_choice")
+HOT = ("losses/", "privacy/accounting/", "privacy/noise/", "privacy/sums/")
+HOT += ("privacy/mechanisms/_lazy_choice",)
 OPENMP_PROBE = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 MACROS += [("DPCD_CHECKED", "1")] if SAFE else []

@@ -155,7 +155,7 @@ def test_candidates_that_may_survive_are_counted_at_the_dearest():
     assert max(epsilon for _, n, epsilon in cost.sizes if n == N) == pytest.approx(3.0)
     search.fit(X, Y)
     assert cost.n_fits == len(accountant.entries())
-    assert accountant.spent().epsilon <= cost.epsilon
+    assert accountant.spent().epsilon <= cost.epsilon * (1 + 1e-12)  # sums in two orders
 
 
 def test_costs_and_plans_take_rows_layouts_and_outputs_of_pipelines_too():

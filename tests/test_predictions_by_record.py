@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn import preprocessing
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -13,16 +14,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    StandardScaler,
-)
 from tables import table
 from twins import LAYOUTS
 
@@ -251,14 +242,14 @@ STEPS = [
     DPRobustScaler(epsilon=1.0, delta=1e-6),
     DPStandardScaler(epsilon=1.0, delta=1e-6),
     RowNormClipper(1.0),
-    Binarizer(),
-    MaxAbsScaler(),
-    MinMaxScaler(),
-    OneHotEncoder(handle_unknown="ignore"),
-    OrdinalEncoder(),
-    PolynomialFeatures(2),
+    preprocessing.Binarizer(),
+    preprocessing.MaxAbsScaler(),
+    preprocessing.MinMaxScaler(),
+    preprocessing.OneHotEncoder(handle_unknown="ignore"),
+    preprocessing.OrdinalEncoder(),
+    preprocessing.PolynomialFeatures(2),
     SimpleImputer(),
-    StandardScaler(),
+    preprocessing.StandardScaler(),
 ]
 
 
@@ -348,11 +339,12 @@ def test_steps_that_are_made_of_listed_ones_answer_in_batches():
     pd = pytest.importorskip("pandas")
     X, y = normals(402, 3), np.arange(402) % 2
     frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(y, "one", "two"))
+    both = [("s", preprocessing.StandardScaler()), ("m", preprocessing.MinMaxScaler())]
     parts = [
         ("copied", "passthrough", ["a"]),
         ("left", "drop", ["b"]),
-        ("both", FeatureUnion([("s", StandardScaler()), ("m", MinMaxScaler())]), ["b", "c"]),
-        ("words", make_pipeline(OneHotEncoder()), ["d"]),
+        ("both", FeatureUnion(both), ["b", "c"]),
+        ("words", make_pipeline(preprocessing.OneHotEncoder()), ["d"]),
     ]
     for threshold in (0.0, 1.0):
         columns = ColumnTransformer(parts, sparse_threshold=threshold)
@@ -361,7 +353,7 @@ def test_steps_that_are_made_of_listed_ones_answer_in_batches():
         alone = np.concatenate([model.predict_proba(frame[i : i + 1]) for i in range(394, 402)])
         for n in BATCHES:
             assert np.array_equal(model.predict_proba(frame[-n:])[-8:], alone[-n:])
-    own = ColumnTransformer([("own", FunctionTransformer(np.sinh), ["a"])])
+    own = ColumnTransformer([("own", preprocessing.FunctionTransformer(np.sinh), ["a"])])
     assert not answers_in_batches(make_pipeline(own, private("r2")).fit(frame, y))
 
 
@@ -377,7 +369,7 @@ def test_what_is_not_known_is_asked_for_one_record_at_a_time():
         seen.append(len(X))
         return X
 
-    step = FunctionTransformer(look)
+    step = preprocessing.FunctionTransformer(look)
     model = make_pipeline(step, private("r2")).fit(X, X[:, 0])
     assert not answers_in_batches(model)
     seen.clear()
@@ -412,7 +404,7 @@ def test_records_that_are_no_numbers_are_asked_for_one_by_one():
     words = np.array(["one word", "two words"])[y]
     text = make_pipeline(CountVectorizer(), LogisticRegression()).fit(words, y)
     frame = pd.DataFrame({"colour": words, "size": y})
-    encoded = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(frame, y)
+    encoded = make_pipeline(preprocessing.OneHotEncoder(), LogisticRegression()).fit(frame, y)
     gaps = np.where(y[:, None] > 0, np.nan, 1.0)
     trees = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1).fit(gaps, y)
     for model, X in ((text, words), (text, list(words)), (encoded, frame), (trees, gaps)):

@@ -397,12 +397,12 @@ def unlike(records, candidates, sizes):
     for candidate in candidates:
         y = labels if is_classifier(candidate) else target
         search = search_over(candidate)
-        plan, events = planned(search, asked_of(search, N_RECORDS), (3, 1, False)), set()
+        plan, events = planned(asked_of(search, N_RECORDS, (3, 1, False))), set()
         for size in sizes:
-            model = search._budgeted(plan, {}, min(plan.slots.n_train))
-            scorer, splits = search._scorer_of(plan), ((rows[:size], rows[size:]),)
-            cost = plan.release, plan.budget
-            outcome = _runs.run(model, {}, scorer, X, y, splits, *cost)
+            model = plan.budgeted({}, min(plan.asked.slots.n_train))
+            splits = ((rows[:size], rows[size:]),)
+            cost = plan.release, plan.asked.budget
+            outcome = _runs.run(model, {}, plan.scorer, X, y, splits, *cost)
             if outcome.model is None or not math.isfinite(outcome.score):
                 found.append(f"{candidate}: a slot of {size} failed")
             else:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -154,9 +154,7 @@ def test_every_interleaving_with_gaussians_is_covered():
 @given(st.floats(0.001, 2.0), st.integers(1, 60), st.floats(0.0, 3.0), st.floats(0.0, 5.0))
 @settings(max_examples=60)
 def test_more_loss_never_counts_less(eta, count, mu, epsilon):
-    def delta(eta, count, mu, epsilon):
-        return delta_of_choices(eta, count, mu, epsilon, 1e-12)
-
+    delta = partial(delta_of_choices, tail=1e-12)
     here = delta(eta, count, mu, epsilon)
     slack = 1e-9 + 1e-3 * here  # grids differ
     assert 0 <= here <= 1
@@ -186,11 +184,19 @@ def test_choices_of_several_tables_are_never_below_the_truth_and_near_it(count, 
     mu = eta * math.sqrt(count) / 2
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_renyi, "_LONGEST", 16)
-        found = _renyi.choices_loss.__wrapped__(eta, count, 1e-13).with_gaussian(mu)
+        found = _renyi._choices_loss.__wrapped__(eta, count, 1e-13).with_gaussian(mu)
     for epsilon in (0.0, mu, 3 * mu + 0.5 * mu**2):
         below = delta_from_below(eta, mu, count, 48, epsilon)
         one_table = delta_from_above(eta, mu, count, 64, epsilon)
         assert below <= found.delta(epsilon) < one_table * 1.1
+
+
+@table("factor", [0.8, 1.25])
+def test_the_losses_of_a_wider_range_are_above_the_truth_and_those_of_a_narrower_below(factor):
+    eta, count, mu, epsilon = 0.2, 30, 0.1, 2.0
+    other = _renyi._choices_loss(eta / factor, count, 1e-20)
+    found = replace(other, step=other.step * factor).with_gaussian(mu).delta(epsilon)
+    assert (found < delta_from_below(eta, mu, count, 96, epsilon)) == (factor > 1)
 
 
 # Randomised response of pure loss 0.1, whose curve is exact however often it is repeated.

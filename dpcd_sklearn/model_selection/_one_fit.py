@@ -9,6 +9,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from numbers import Integral
 
@@ -30,7 +31,6 @@ from ..utils._warnings import warn
 from . import _candidates, _runs
 from ._candidates import key_of
 from ._search_plan import follows_defaults
-from ._shared_releases import ScalesFirst
 
 # ---- Candidates whose columns are of one union: a fit of the union is enough to choose -----------
 
@@ -205,14 +205,15 @@ def _frame_like(rows, cells):
 _LEAST_SIGNAL, _LEAST_OF_COLUMNS = 450.0, 3.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneFit:
     """A fit that is a whole search.
 
     Attributes
     ----------
+    asked : SearchRequest
     model : estimator
-        What is fitted.
+        What is fitted; it gets the whole budget, and charges the accountant of the search.
     candidates : list of dict
         Parameters of those among which it chooses; of the penalty a list each, or a value.
     models : list of estimators
@@ -223,59 +224,98 @@ class OneFit:
         Why others were left out, if some were, and what has their place.
     """
 
+    asked: object
     model: object
     candidates: list
     models: list = ()
     start: int = 0
     why: str | None = None
 
+    def __post_init__(self):
+        part, budget, tape = _runs.budgeted_part(self.model), self.asked.budget, self.asked.tape
+        part.set_params(epsilon=budget.epsilon, delta=budget.delta)
+        part.set_params(accountant=self.asked.search.accountant)
+        if tape is not None:
+            _candidates.put_on_tape(self.model, tape)
 
-def one_fit_of(search, asked, shape):
+    @cached_property
+    def event(self):
+        """The FitEvent that is charged."""
+        return _runs.planned_event(self.model, self.asked.sizes)
+
+    @property
+    def is_planned(self):
+        """Whether the budget bears it."""
+        try:
+            return self.event is not None
+        except (TypeError, ValueError):
+            return False
+
+    def run(self, X, y, ids):
+        """Fit, which charges; the attributes that the search releases."""
+        _runs.planned_event(self.model, self.asked.sizes)  # refuses leaks
+        _warn_of_no_comparison(self)
+        self.model.fit(X, y)
+        model, params, results = _results_of(self, X)
+        score = 0.0
+        if self.why is not None and len(results["params"]) == 1:
+            score = results["mean_test_score"][0] = math.nan
+        part = _runs.budgeted_part(model)
+        return {
+            "best_estimator_": model,
+            "best_params_": params,
+            "best_score_": score,
+            "cv_results_": results,
+            "n_splits_": 0,
+            "run_epsilon_": part.privacy_spent_.epsilon,
+            "privacy_event_": part.privacy_event_,
+            "privacy_spent_": part.privacy_spent_,
+        }
+
+
+def one_fit_of(asked):
     """The one fit that is the whole search; None if candidates are run.
 
     A score, a law or a number of runs that somebody asks for is carried out by runs.
-    `shape` is (columns, n_outputs, is_sparse).
     """
     by_id = asked.budget.max_contributions is None  # whose fits choose nothing
-    if not follows_defaults(search) or asked.law != "all" or by_id:
+    if not follows_defaults(asked.search) or asked.law != "all" or by_id:
         return None
     candidates = _candidates.prototypes(asked.grids, asked.coins)
-    models = [_candidates.candidate(search.estimator, params) for params in candidates]
+    models = [_candidates.candidate(asked.search.estimator, params) for params in candidates]
     if len(candidates) == 1:
         chooses = any(map(_candidates.is_of_penalty, candidates[0]))
-        return OneFit(_charged(search, asked, models[0]), candidates) if chooses else None
-    if search.distribution == "all":
+        return OneFit(asked, models[0], candidates) if chooses else None
+    if asked.search.distribution == "all":
         return None
-    if (fit := _of_columns(search, asked, candidates, models, shape)) is not None:
+    if (fit := _of_columns(asked, candidates, models)) is not None:
         return fit
     is_counted = "accountant" in asked.part.get_params(deep=False)
-    if not is_counted or (why := _why_not_compared(search, asked, shape)) is None:
+    if not is_counted or (why := _why_not_compared(asked)) is None:
         return None
-    nearest = _nearest(search, asked, candidates, models, (asked.budget.n, *shape))
-    model = _charged(search, asked, models[nearest])
-    why = f"{why}. The one that is nearest to the estimator as it was given (the first of several)"
-    return OneFit(model, [candidates[nearest]], why=why)
+    return _nearest(asked, candidates, models, why)
 
 
-def _of_columns(search, asked, candidates, models, shape):
+def _of_columns(asked, candidates, models):
     """The fit that chooses among candidates whose columns are of one union; None if none does.
 
     Where all columns are too many those of the longest products are left out, and the candidates
     that have some: products tell less than the columns of which they are made, mostly.
     """
-    why, sizes, budget = None, (asked.budget.n, *shape), asked.budget
+    why, budget = None, asked.budget
     while True:
         if len(candidates) == 1:
-            return OneFit(_charged(search, asked, models[0]), candidates, why=why)
+            return OneFit(asked, models[0], candidates, why=why)
         names = set().union(*candidates)
         differ = {name for name in names if len({key_of(one.get(name)) for one in candidates}) > 1}
-        if (union := union_of(models, differ, shape[0])) is None:
+        if (union := union_of(models, differ, asked.shape[0])) is None:
             return None
         if union.is_one and why is not None:
-            return OneFit(_charged(search, asked, models[0]), candidates[:1], why=why)
-        model = union.pipeline and _charged(search, asked, union.pipeline)
-        if model is not None and _is_planned(model, sizes):
-            return OneFit(model, candidates, models, union.start, why)
+            return OneFit(asked, models[0], candidates[:1], why=why)
+        if union.pipeline is not None:
+            fit = OneFit(asked, union.pipeline, candidates, models, union.start, why)
+            if fit.is_planned:
+                return fit
         longest = max(union.degrees)
         kept = [i for i, degree in enumerate(union.degrees) if degree < longest]
         if longest < 2 or not kept:
@@ -287,30 +327,12 @@ def _of_columns(search, asked, candidates, models, shape):
         candidates, models = ([listed[i] for i in kept] for listed in (candidates, models))
 
 
-def _is_planned(model, sizes):
-    try:
-        _runs.planned_event(model, sizes)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _charged(search, asked, model):
-    """A model with the whole budget, which charges the accountant of the search."""
-    part, budget = _runs.budgeted_part(model), asked.budget
-    part.set_params(epsilon=budget.epsilon, delta=budget.delta, accountant=search.accountant)
-    if asked.tape is not None:
-        _candidates.put_on_tape(model, asked.tape)
-    return model
-
-
-def _why_not_compared(search, asked, shape):
+def _why_not_compared(asked):
     """Why candidates can't be compared, from public facts; None if they can."""
     bounds = getattr(last_step(asked.part), "target_bounds", ())
-    lacks = is_regressor(search.estimator) and bounds is None
-    if lacks and ScalesFirst.of(search, asked, shape) is None:
+    if is_regressor(asked.part) and bounds is None and asked.scales_first is None:
         return "scores of a regressor need public target_bounds"
-    columns, _, is_sparse = shape
+    columns, _, is_sparse = asked.shape
     width = width_of(columns)
     if is_sparse:
         width = min(width, ENTRIES)
@@ -324,8 +346,8 @@ def _why_not_compared(search, asked, shape):
     )
 
 
-def _nearest(search, asked, candidates, models, sizes):
-    """Which candidate is nearest to the estimator as it was given, the first of several.
+def _nearest(asked, candidates, models, why):
+    """The fit of the candidate that is nearest to the estimator as it was given, the first of some.
 
     It is one that would release the same, as a solver that "auto" stands for; then one that changes
     least.
@@ -335,22 +357,24 @@ def _nearest(search, asked, candidates, models, sizes):
     TypeError, ValueError
         If a candidate could not be fitted.
     """
-    events = [_runs.planned_event(_charged(search, asked, one), sizes) for one in models]
-    try:
-        given = _candidates.candidate(search.estimator, {})
-        own = _runs.planned_event(_charged(search, asked, given), sizes)
-    except (TypeError, ValueError):  # it could be that only candidates are complete
-        own = None
-    stated = search.estimator.get_params()
+    why = f"{why}. The one that is nearest to the estimator as it was given (the first of several)"
+    fits = [
+        OneFit(asked, model, [params], why=why)
+        for model, params in zip(models, candidates, strict=True)
+    ]
+    events = [fit.event for fit in fits]
+    given = OneFit(asked, _candidates.candidate(asked.search.estimator, {}), [])
+    own = given.event if given.is_planned else None  # it could be that only candidates are complete
+    stated = asked.search.estimator.get_params()
 
     def distance(i):
         pairs = ((stated.get(name), value) for name, value in candidates[i].items())
         return events[i] != own, sum(repr(old) != repr(new) for old, new in pairs)
 
-    return min(range(len(candidates)), key=distance)
+    return fits[min(range(len(fits)), key=distance)]
 
 
-def warn_of_no_comparison(fit):
+def _warn_of_no_comparison(fit):
     """Say before the charge which candidates are not compared, if there are such."""
     if fit.why is None:
         return
@@ -362,7 +386,7 @@ def warn_of_no_comparison(fit):
     )
 
 
-def results_of(fit, X):
+def _results_of(fit, X):
     """The fitted model of a candidate, its parameters, and `cv_results_`.
 
     Estimated losses are compared with that of the best one, whose score is 0.
@@ -373,12 +397,7 @@ def results_of(fit, X):
     params = [_candidates.as_chosen(last, fit.candidates[k], i) for i, k in enumerate(designs)]
     scores = 0.0 - np.array(path["excess_loss"])
     best = int(np.argmax(scores))
-    results = {
-        "params": params,
-        "mean_test_score": scores,
-        "std_test_score": np.array(path["excess_loss_std"]),
-        "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
-    }
+    results = _runs.ranked(params, scores, std_test_score=np.array(path["excess_loss_std"]))
     if fit.models:
         take_columns(fit.model, fit.start, fit.models[designs[best]], X)
     return _candidates.with_penalty(fit.model, params[best]), params[best], results

@@ -9,47 +9,42 @@
     a run leaves at all.
 """
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from ..leaks import may_be_sparse
 from ..pipeline._budget_of_step import last_step
-from ..plan._private_fit import warn_of_weak_promise
-from ..privacy.accounting._accounting import epsilon_of
-from ..privacy.accounting._events import FitEvent
-from ..privacy.accounting._spent import PrivacySpent
-from ..privacy.ledger._accountant import PrivacyAccountant, charge
+from ..plan._private_fit import PrivateFit
+from ..privacy.ledger._accountant import PrivacyAccountant
 from ..utils._cells import on_host
-from ..utils._compat import BaseEstimator, MetaEstimatorMixin, available_if, num_samples
+from ..utils._compat import BaseEstimator, MetaEstimatorMixin, available_if
 from ..utils._persons import ids_of, persons_of, records_read, relation_of
-from ..utils._public import MOST, check_count, width_of
-from ..utils._threads import libraries
+from ..utils._public import width_of
 from ..utils._typing import ArrayLike, Auto, Column, Seed
-from ..utils._warnings import silence, warn
-from . import _candidates, _runs
-from ._one_fit import one_fit_of, results_of, warn_of_no_comparison
-from ._search_plan import (
-    asked_of,
-    planned,
-    read_searched_records,
-    refuse_what_runs_refuse,
-    set_n_public,
-    warn_of_missed,
-)
+from ..utils._warnings import warn
+from . import _runs
+from ._one_fit import one_fit_of
+from ._search_plan import asked_of, planned, read_searched_records
 from ._shared_releases import first_release
-from ._splits import refuse_number
 
 _NO_MODEL = (
     "the search gave no model: there was no run (a Poisson law may draw none), or all of them "
     "failed. Which it was, and what failed, is not told, as it might tell of records; fit the "
     "estimator by itself on made-up records to find out"
 )
+
+
+def _way_of(asked):
+    """How a search is carried out: one fit, runs behind what they share, or runs alone.
+
+    Its `event` is what is charged. Its `run(X, y, ids)` charges it, and returns the attributes that
+    are released.
+    """
+    return one_fit_of(asked) or first_release(asked) or planned(asked)
 
 
 def _winner_has(name):
@@ -215,39 +210,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     n_jobs: int | None = None
     random_state: Seed | None = None
 
-    # ---- public: what a search would release ----
+    _parameter_constraints = {}  # a plan checks its parameters
+    planned_event = PrivateFit.planned_event
 
-    def planned_event(
-        self, n_samples: int, n_features: int, n_outputs: int = 1, *, sparse: bool = False
-    ) -> FitEvent:
-        """The event that a search would release; nothing is charged and no record is needed.
-
-        Parameters
-        ----------
-        n_samples : int, >= 2
-            Number of records; ignored under "add_remove".
-        n_features : int, >= 1, or array-like of shape (n_rows, n_features)
-            Made-up rows if the estimator is a PrivatePipeline that asks for names or words.
-        n_outputs : int, default=1
-        sparse : bool, default=False
-            Whether X is.
-
-        Returns
-        -------
-        FitEvent
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `fit` does.
-        """
-        check_count(n_samples, "n_samples", high=MOST)
-        asked, shape = asked_of(self, n_samples), (n_features, n_outputs, sparse)
-        if (fit := one_fit_of(self, asked, shape)) is not None:
-            return _runs.planned_event(fit.model, (n_samples, *shape))
-        if (first := first_release(self, asked, shape)) is not None:
-            return first.planned_event((n_samples, *shape))
-        return planned(self, asked, shape).event
+    def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
+        return _way_of(asked_of(self, n_samples, (n_features, n_outputs, sparse))).event
 
     # ---- the search ----
 
@@ -276,72 +243,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         TypeError, ValueError
             If a parameter, X or y is invalid; nothing was charged.
         """
-        # 1. validation and plan: everything public
         X, y = on_host(X), on_host(y)
         self._refuse_partitions(X, y)
         X, y = read_searched_records(self.estimator, X, y)
         X, y, n_samples, ids = self._persons(X, y, groups)
-        asked = asked_of(self, n_samples)
-        columns = _runs.columns_of(self.estimator, X)
-        shape = columns, 1, may_be_sparse(X)
-        if (fit := one_fit_of(self, asked, shape)) is not None:
-            _runs.planned_event(fit.model, (n_samples, *shape))  # refuses leaks
-            warn_of_no_comparison(fit)
-            return self._fit_once(fit, X, y)
-        if (first := first_release(self, asked, shape)) is not None:
-            found, event = first.fit(self, X, y, ids)
-            vars(self).update(found)
-            if self.best_estimator_ is None:  # which is released
-                warn(f"{_NO_MODEL}. The charge stays")
-            return self._set_event(event, PrivacySpent(*asked.budget[:2]), X)
-        plan = planned(self, asked, shape)
-        if plan.n_public is not None:
-            refuse_number(n_samples, plan.n_public)
-        warn_of_weak_promise(plan.budget)
-        warn_of_missed(plan)
-        with silence():  # as the runs are
-            refuse_what_runs_refuse(plan, X, y, ids)
-        # 2. one charge, for all of it
-        receipt = charge(
-            self.accountant,
-            plan.event,
-            estimator=type(self).__name__,
-            params=self.get_params(deep=False) | {"validation": type(self.validation).__name__},
-            n_samples=plan.budget.n,
-            n_features=width_of(X),
-            reproducible=plan.tape is not None,
-        )
-        receipt.redeem()
-        # 3. runs, of which the best one leaves
-        runs = self._runs(plan, X, y, ids)
-        best = _runs.best_of(outcome for _, outcome in runs)
-        # 4. the refit
-        model = best.model
-        if self.refit:
-            model = None if best.params is None else self._refitted(plan, best, X, y, ids)
-        shown = runs if plan.law == "all" else [one for one in runs if one[1] is best]
-        self._set_released(plan, best, model, X, shown)
-        if model is None:  # which is released
-            warn(f"{_NO_MODEL}. The charge stays")
-        return self
-
-    def _fit_once(self, fit, X, y):
-        """The search by one fit, which is charged as a fit is."""
-        fit.model.fit(X, y)
-        model, params, self.cv_results_ = results_of(fit, X)
-        self.best_estimator_, self.best_params_, self.best_score_ = model, params, 0.0
-        if fit.why is not None and len(self.cv_results_["params"]) == 1:
-            self.best_score_ = math.nan
-            self.cv_results_["mean_test_score"][:] = math.nan
-        part = _runs.budgeted_part(model)
-        self.n_splits_, self.run_epsilon_ = 0, part.privacy_spent_.epsilon
-        return self._set_event(part.privacy_event_, part.privacy_spent_, X)
-
-    def _set_event(self, event, spent, X):
-        self.privacy_event_, self.privacy_spent_ = event, spent
+        shape = _runs.columns_of(self.estimator, X), 1, may_be_sparse(X)
+        vars(self).update(_way_of(asked_of(self, n_samples, shape)).run(X, y, ids))
         self.n_features_in_ = width_of(X)
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        if self.best_estimator_ is None:  # which is released
+            warn(f"{_NO_MODEL}. The charge stays")
         return self
 
     def _persons(self, X, y, groups):
@@ -366,69 +278,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 "of dpcd_sklearn and X.compute(), y.compute(). Inside "
                 "joblib.parallel_backend('dask') its runs are spread over a cluster"
             )
-
-    def _runs(self, plan, X, y, ids):
-        """Parameters and outcome of each run."""
-        coins = plan.coins
-        tried = _candidates.tried(plan.law, plan.mean, plan.grids, coins)
-        splits = plan.slots.rows(num_samples(X), coins, ids)
-        facts = plan.release, plan.budget, plan.tape
-        tasks = []
-        libraries()  # in this process: a run must leave no trace
-        with silence():
-            for params in tried:
-                model = self._budgeted(plan, params, min(plan.slots.n_train))
-                if self.refit and self._budgeted(plan, params, plan.budget.n) is None:
-                    model = None  # it may not win what can't be fitted again
-                scorer = self._scorer_of(plan)
-                tasks.append((model, params, scorer, X, y, splits, *facts, ids))
-        outcomes = _runs.made(tasks, self.n_jobs if plan.tape is None else None)
-        return list(zip(tried, outcomes, strict=True))
-
-    def _budgeted(self, plan, params, n_records):
-        """A candidate with the budget of a run; None if there is none, as public facts decide."""
-        try:
-            model = _candidates.candidate(self.estimator, params)
-            set_n_public(model, n_records, plan.n_public)
-            if plan.tape is not None:
-                _candidates.put_on_tape(model, plan.tape)
-            sizes = (n_records, *plan.shape)
-            _runs.give_budget(model, plan.release, plan.budget, sizes, plan.mu)
-        except Exception:  # an error would tell of a run that did not win
-            return None
-        return model
-
-    def _scorer_of(self, plan):
-        if plan.n_public is None:
-            return plan.scorer
-        scorer = clone(plan.scorer, safe=False)
-        scorer.n_public = plan.slots.n_test[0]
-        return scorer
-
-    def _refitted(self, plan, best, X, y, ids):
-        try:
-            with silence():
-                model = self._budgeted(plan, best.params, plan.budget.n)
-                return _runs.fitted(model, X, y, plan.release, ids)
-        except Exception:  # it is paid for, and what failed might tell of records
-            return None
-
-    def _set_released(self, plan, best, model, X, shown):
-        self.best_score_, self.best_params_ = best.score, best.shown
-        if model is not None:
-            self.best_params_ = _candidates.as_chosen(last_step(model), best.params)
-            model = _candidates.with_penalty(model, self.best_params_)
-        self.best_estimator_ = model
-        scores = np.array([outcome.score for _, outcome in shown])
-        self.cv_results_ = {
-            "params": [outcome.shown or params for params, outcome in shown],
-            "mean_test_score": scores,
-            "rank_test_score": 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32),
-        }
-        self.n_splits_ = len(plan.slots.n_test)
-        run = FitEvent((plan.release,), *plan.event.neighbours)
-        self.run_epsilon_ = epsilon_of(run, plan.budget.delta)
-        self._set_event(plan.event, PrivacySpent(*plan.budget[:2]), X)
 
     # ---- the winner ----
 

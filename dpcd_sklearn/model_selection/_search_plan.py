@@ -3,6 +3,7 @@
 import math
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -14,35 +15,41 @@ from ..metrics._metrics import METRICS
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import target_of
 from ..pipeline._public_facts import first_rows
-from ..privacy.accounting._accounting import gdp_squared
+from ..plan._private_fit import warn_of_weak_promise
+from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._joint import search_fit_event
 from ..privacy.accounting._promise import Budget, promised
+from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.accounting._tuning import TRIED, missed
+from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
+from ..utils._compat import num_samples
 from ..utils._input import without_duplicates
 from ..utils._persons import relation_of
-from ..utils._public import check_real
-from ..utils._warnings import warn
+from ..utils._public import check_real, width_of
+from ..utils._threads import libraries
+from ..utils._warnings import silence, warn
 from . import _candidates, _runs
-from ._splits import Slots, slots_of
+from ._shared_releases import ScalesFirst
+from ._splits import Slots, refuse_number, slots_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SearchRequest:
     """A search that is asked for: its own parameters, which are valid, and what follows from them.
 
     Attributes
     ----------
-    part : estimator
-        The part of the estimator that has a budget.
+    search : PrivateSearchCV
+    n_samples : int
+        Number of records, or of persons by their ids.
+    shape : tuple (columns, n_outputs, is_sparse)
     grids : list of dict
     law, mean : str or float, float
         Law and mean of the number of runs.
-    neighboring, n_public
-        Parameters of `part`.
     coins : Coins or Recording
         Secret coins.
     slots : Slots
@@ -50,46 +57,58 @@ class SearchRequest:
         Budget of everything together; its n is the public number of all records.
     """
 
-    part: object
+    search: object
+    n_samples: int
+    shape: tuple
     grids: list
     law: object
     mean: float
-    neighboring: str
-    n_public: int | None
     coins: object
     slots: Slots
     budget: Budget
+
+    @property
+    def part(self):
+        """The part of the estimator that has a budget."""
+        return _runs.budgeted_part(self.search.estimator)
+
+    @property
+    def n_public(self):
+        """As the estimator states it."""
+        return getattr(self.part, "n_public", None)
+
+    @property
+    def sizes(self):
+        """Sizes of a fit of all records, as a plan is told of them."""
+        return (self.budget.n, *self.shape)
 
     @property
     def tape(self):
         """The tape of a search that is recorded or replayed, else None."""
         return self.coins if is_tape(self.coins) else None
 
+    @property
+    def spent(self):
+        """The PrivacySpent of everything together."""
+        return PrivacySpent(*self.budget[:2])
 
-@dataclass(frozen=True)
-class SearchPlan(SearchRequest):
-    """All that a search does, but for the number of its runs.
+    @property
+    def entry(self):
+        """The facts that a ledger keeps beside the event."""
+        search = self.search
+        return {
+            "estimator": type(search).__name__,
+            "params": search.get_params(deep=False)
+            | {"validation": type(search.validation).__name__},
+            "n_samples": self.budget.n,
+            "n_features": width_of(self.shape[0]),
+            "reproducible": self.tape is not None,
+        }
 
-    Attributes
-    ----------
-    shape : tuple (columns, n_outputs, is_sparse)
-    scorer : PrivateScorer
-    event : FitEvent
-        What is charged.
-    release : GaussianEvent or CoveredEvent
-        What each fit and each score may tell.
-    prototypes : list of estimators
-        Candidates that were planned, each with the budget of a run.
-    mu : float
-        μ of the budget of the last of them.
-    """
-
-    shape: tuple
-    scorer: PrivateScorer
-    event: FitEvent
-    release: object
-    prototypes: list
-    mu: float
+    @cached_property
+    def scales_first(self):
+        """The search whose scales are released before its runs, or None."""
+        return ScalesFirst.of(self)
 
 
 def follows_defaults(search):
@@ -98,8 +117,8 @@ def follows_defaults(search):
     return stated in ((None, "auto", "auto"), (None, "all", "auto"))
 
 
-def asked_of(search, n_samples):
-    """The request of a search over so many records.
+def asked_of(search, n_samples, shape):
+    """The request of a search over so many records; `shape` is (columns, n_outputs, is_sparse).
 
     Raises
     ------
@@ -129,7 +148,7 @@ def asked_of(search, n_samples):
     slots = slots_of(search.validation, n_samples, random_state=seed, n_public=n_public)
     if len(slots.n_test) > 1 and not search.refit:
         raise ValueError("several folds have no one model: pass refit=True, or a hold-out")
-    return SearchRequest(part, grids, law, mean, neighboring, n_public, coins, slots, budget)
+    return SearchRequest(search, n_samples, shape, grids, law, mean, coins, slots, budget)
 
 
 def read_searched_records(estimator, X, y):
@@ -151,50 +170,136 @@ def read_searched_records(estimator, X, y):
     return X, y
 
 
-def planned(search, asked, shape):
-    """The plan of a search; `shape` is (columns, n_outputs, is_sparse).
+@dataclass(frozen=True, eq=False)
+class SearchPlan:
+    """All that a search by runs does, but for the number of its runs.
+
+    Attributes
+    ----------
+    asked : SearchRequest
+    scorer : PrivateScorer
+    event : FitEvent
+        What is charged.
+    release : GaussianEvent or CoveredEvent
+        What each fit and each score may tell.
+    prototypes : list of estimators
+        Candidates that were planned, each with the budget of a run.
+    mu : float
+        μ of the budget of the last of them.
+    """
+
+    asked: SearchRequest
+    scorer: PrivateScorer
+    event: FitEvent
+    release: object
+    prototypes: list
+    mu: float
+
+    def run(self, X, y, ids):
+        """Charge and carry out the search; the attributes that it releases."""
+        asked = self.asked
+        search, budget = asked.search, asked.budget
+        if asked.n_public is not None:
+            refuse_number(asked.n_samples, asked.n_public)
+        warn_of_weak_promise(budget)
+        _warn_of_missed(asked)
+        with silence():  # as the runs are
+            _refuse_what_runs_refuse(self, X, y, ids)
+        # 1. one charge, for all of it
+        charge(search.accountant, self.event, **asked.entry).redeem()
+        # 2. runs, of which the best one leaves
+        runs = self._outcomes(X, y, ids)
+        best = _runs.best_of(outcome for _, outcome in runs)
+        # 3. the refit
+        model, params = best.model, best.shown
+        if search.refit:
+            model = None if best.params is None else self._refitted(best.params, X, y, ids)
+        if model is not None:
+            params = _candidates.as_chosen(last_step(model), best.params)
+            model = _candidates.with_penalty(model, params)
+        shown = runs if asked.law == "all" else [one for one in runs if one[1] is best]
+        run = FitEvent((self.release,), *self.event.neighbours)
+        return {
+            "best_estimator_": model,
+            "best_params_": params,
+            "best_score_": best.score,
+            "cv_results_": _runs.ranked(
+                [outcome.shown or params for params, outcome in shown],
+                np.array([outcome.score for _, outcome in shown]),
+            ),
+            "n_splits_": len(asked.slots.n_test),
+            "run_epsilon_": epsilon_of(run, budget.delta),
+            "privacy_event_": self.event,
+            "privacy_spent_": asked.spent,
+        }
+
+    def _outcomes(self, X, y, ids):
+        """Parameters and outcome of each run."""
+        asked = self.asked
+        tried = _candidates.tried(asked.law, asked.mean, asked.grids, asked.coins)
+        splits = asked.slots.rows(num_samples(X), asked.coins, ids)
+        facts = self.release, asked.budget, asked.tape
+        tasks = []
+        libraries()  # in this process: a run must leave no trace
+        with silence():
+            for params in tried:
+                model = self.budgeted(params, min(asked.slots.n_train))
+                if asked.search.refit and self.budgeted(params, asked.budget.n) is None:
+                    model = None  # it may not win what can't be fitted again
+                tasks.append((model, params, self.scorer, X, y, splits, *facts, ids))
+        outcomes = _runs.made(tasks, asked.search.n_jobs if asked.tape is None else None)
+        return list(zip(tried, outcomes, strict=True))
+
+    def budgeted(self, params, n_records):
+        """A candidate with the budget of a run; None if there is none, as public facts decide."""
+        asked = self.asked
+        try:
+            model = _candidate(asked, params, n_records)
+            if asked.tape is not None:
+                _candidates.put_on_tape(model, asked.tape)
+            sizes = (n_records, *asked.shape)
+            _runs.give_budget(model, self.release, asked.budget, sizes, self.mu)
+        except Exception:  # an error would tell of a run that did not win
+            return None
+        return model
+
+    def _refitted(self, params, X, y, ids):
+        try:
+            with silence():
+                model = self.budgeted(params, self.asked.budget.n)
+                return _runs.fitted(model, X, y, self.release, ids)
+        except Exception:  # it is paid for, and what failed might tell of records
+            return None
+
+
+def planned(asked):
+    """The plan of a search by runs.
 
     Raises
     ------
     TypeError, ValueError
         If the estimator can't be planned, or the budget is too small.
     """
-    grids, budget, coins, slots = asked.grids, asked.budget, asked.coins, asked.slots
-    law, mean, neighboring, n_public = asked.law, asked.mean, asked.neighboring, asked.n_public
-    scorer = _scorer(search, asked.part, neighboring)
-    sizes = (min(slots.n_train), *shape)
-    prototypes = _prototypes(search.estimator, grids, budget, sizes[0], n_public, coins)
-    refits = [clone(model) for model in prototypes] if search.refit else []
-    for model in refits:
-        set_n_public(model, budget.n, n_public)
-    fits = [(model, (n, *shape)) for n in {*slots.n_train} for model in prototypes]
-    fits += [(model, (budget.n, *shape)) for model in refits]
-    # the first that is not Gaussian decides; all are planned below, with the budget of a run
-    gaussian = all(gdp_squared(_runs.planned_event(*fit)) is not None for fit in fits)
-    facts = budget, law, mean
-    event, release = search_fit_event(
-        *facts, _n_met(slots, budget, gaussian), gaussian, int(search.refit)
-    )
-    try:
-        mu = _give_budgets(prototypes, refits, release, budget, sizes)
-    except _runs.OfSeveralKindsError:  # with the budget of a run a fit makes choices
-        n_met = _n_met(slots, budget, False)
-        event, release = search_fit_event(*facts, n_met, False, int(search.refit))
-        mu = _give_budgets(prototypes, refits, release, budget, sizes)
+    search, budget, slots, n_public = asked.search, asked.budget, asked.slots, asked.n_public
+    scorer = _scorer(asked)
+    sizes = (min(slots.n_train), *asked.shape)
+    listed = _candidates.prototypes(asked.grids, asked.coins)
+    prototypes = [_candidate(asked, params, sizes[0]) for params in listed]
+    refits = [_candidate(asked, params, budget.n) for params in listed] if search.refit else []
+    for gaussian in (True, False):
+        facts = asked.mean, _n_met(slots, budget, gaussian), gaussian, len(refits[:1])
+        event, release = search_fit_event(budget, asked.law, *facts)
+        try:
+            mu = _give_budgets(prototypes, refits, release, budget, sizes)
+            break
+        except _runs.OfSeveralKindsError:  # a fit makes choices
+            continue
     kind = METRICS[scorer.name].kind
     # the noise of scores must be drawable, whatever the size of a slot of coins
     for n_test in slots.n_test if n_public is None else (n_public,):
         of_shares = budget.max_contributions is None
         ScoreUnits(_runs.score_event(release, budget), kind, 3, n_test, of_shares)
-    return SearchPlan(
-        **vars(asked),
-        shape=shape,
-        scorer=scorer,
-        event=event,
-        release=release,
-        prototypes=prototypes,
-        mu=mu,
-    )
+    return SearchPlan(asked, scorer, event, release, prototypes, mu)
 
 
 def _n_met(slots, budget, gaussian):
@@ -226,14 +331,21 @@ def _give_budgets(prototypes, refits, release, budget, sizes):
     return mu
 
 
-def warn_of_missed(plan):
+def _warn_of_missed(asked):
     """Say before the charge how probable it is that the best candidate is never tried."""
+<<<<<<< HEAD
     numbers = _candidates.numbers_of(plan.grids)
     n_candidates = sum(numbers)
     if plan.law == "all" or not math.isfinite(n_candidates):
         return
     # a run draws a grid first, whatever its size, and then a candidate
     if (share := missed(plan.law, plan.mean, len(numbers) * max(numbers))) > 1 - TRIED:
+=======
+    n_candidates = _candidates.number_of(asked.grids)
+    if asked.law == "all" or not math.isfinite(n_candidates):
+        return
+    if (share := missed(asked.law, asked.mean, n_candidates)) > 1 - TRIED:
+>>>>>>> h39x
         warn(
             f"each of {n_candidates} candidates, the best one too, is in no run of this search "
             f"with a probability of up to {share:.2f}: leave distribution and n_iter at 'auto', to "
@@ -243,7 +355,7 @@ def warn_of_missed(plan):
         )
 
 
-def refuse_what_runs_refuse(plan, X, y, ids):
+def _refuse_what_runs_refuse(plan, X, y, ids):
     """Refuse records that every planned candidate would refuse, in the words of the first of them.
 
     Raises
@@ -263,9 +375,11 @@ def refuse_what_runs_refuse(plan, X, y, ids):
     raise refusals[0] from None
 
 
-def _scorer(search, part, neighboring):
-    """The private scorer, with bounds of its own or the estimator's; n_public comes later."""
+def _scorer(asked):
+    """The private scorer, with bounds of its own or the estimator's."""
+    search, part, n_public = asked.search, asked.part, asked.n_public
     scoring, regression = search.scoring, is_regressor(search.estimator)
+    neighboring = getattr(part, "neighboring", "replace_one")
     if scoring is None:
         scoring = "r2" if regression else "accuracy"
     if isinstance(scoring, str):
@@ -292,24 +406,18 @@ def _scorer(search, part, neighboring):
             "state classes= of the estimator: with None labels are read from the records that "
             "a run fits, and a run that misses one would fail"
         )
+    if n_public is not None:
+        scoring = clone(scoring, safe=False)
+        scoring.n_public = asked.slots.n_test[0]
     return scoring
 
 
-def _prototypes(estimator, grids, budget, n_records, n_public, coins):
-    """Candidates that are planned before the charge, each with all of the budget at first."""
-    found = []
-    for params in _candidates.prototypes(grids, coins):
-        model = _candidates.candidate(estimator, params)
-        set_n_public(model, n_records, n_public)
-        _runs.budgeted_part(model).set_params(epsilon=budget.epsilon, delta=budget.delta)
-        found.append(model)
-    return found
-
-
-def set_n_public(model, n_records, n_public):
-    """Tell a candidate the public number of the records that it fits, under add_remove.
+def _candidate(asked, params, n_records):
+    """A candidate, which under add_remove knows the public number of the records that it fits.
 
     It is the expected size of a slot of coins.
     """
-    if n_public is not None:
+    model = _candidates.candidate(asked.search.estimator, params)
+    if asked.n_public is not None:
         _runs.budgeted_part(model).set_params(n_public=n_records)
+    return model

@@ -23,7 +23,6 @@ from ..utils._warnings import held_back, repeat, silence
 from ._candidates import candidate, put_on_tape
 from ._runs import planned_event
 
-_NAME = "search"  # of the step that is one
 _RELEASED = (
     *("best_estimator_", "best_params_", "best_score_"),
     *("cv_results_", "n_splits_", "run_epsilon_"),
@@ -32,24 +31,26 @@ _RELEASED = (
 _FACTS = {"feature_bounds", "row_norm_bound", "feature_scale", "target_bounds", "fit_intercept"}
 
 
-def first_release(search, asked, shape):
-    """The search with what its candidates share in front of it; None if they share nothing.
-
-    `shape` is (columns, n_outputs, is_sparse).
-    """
-    shared = SharedSteps.of(search, asked)
-    return shared if shared is not None else ScalesFirst.of(search, asked, shape)
+def first_release(asked):
+    """The search with what its candidates share in front of it; None if they share nothing."""
+    return SharedSteps.of(asked) or asked.scales_first
 
 
-def _inner(search, asked, model, **params):
+def _inner(asked, model, **params):
     """The search over a model that has what was shared; its candidates are run in any case."""
     if asked.law == "all":
         params["distribution"] = "all"
-    inner = clone(search).set_params(
+    inner = clone(asked.search).set_params(
         estimator=model, epsilon=1.0, delta="auto", accountant=None, **params
     )
-    inner.random_state = search.random_state
+    inner.random_state = asked.search.random_state
     return inner
+
+
+def _released(asked, inner, event):
+    """The attributes of a search that is another one behind what was shared."""
+    found = {name: getattr(inner, name) for name in _RELEASED}
+    return found | {"privacy_event_": event, "privacy_spent_": asked.spent}
 
 
 def _names(asked):
@@ -64,20 +65,20 @@ class SharedSteps:
 
     Parameters
     ----------
-    name : str
-        Name of the last step.
+    asked : SearchRequest
     pipeline : PrivatePipeline
-        Its last step is the search over that one.
+        Its last step is the search over the one that had its name.
     """
 
-    def __init__(self, name, pipeline):
-        self._name, self._pipeline = name, pipeline
+    def __init__(self, asked, pipeline):
+        self._asked, self._pipeline = asked, pipeline
 
     @classmethod
-    def of(cls, search, asked):
+    def of(cls, asked):
         """Make one for a search whose candidates share private steps; None for another search."""
+        search = asked.search
         model, given = search.estimator, search.param_distributions
-        if not isinstance(model, PrivatePipeline) or _NAME in dict(model.steps):
+        if not isinstance(model, PrivatePipeline):
             return None
         *shared, (name, last) = model.steps
         prefix = f"{name}__"
@@ -94,44 +95,38 @@ class SharedSteps:
             return None
         grids = [given] if isinstance(given, dict) else given
         own = [{key.removeprefix(prefix): grid[key] for key in grid} for grid in grids]
-        shares = model.shares
-        if isinstance(shares, dict):
-            shares = {_NAME if key == name else key: share for key, share in shares.items()}
         pipeline = clone(model).set_params(
-            steps=[*copies, (_NAME, _inner(search, asked, last, param_distributions=own))],
+            steps=[*copies, (name, _inner(asked, last, param_distributions=own))],
             epsilon=search.epsilon,
             delta=search.delta,
             accountant=search.accountant,
-            shares=shares,
         )
         pipeline.entry_name = type(search).__name__
-        return cls(name, pipeline)
+        return cls(asked, pipeline)
 
-    def planned_event(self, sizes):
+    @property
+    def event(self):
         """The event of everything together."""
-        return planned_event(self._pipeline, sizes)
+        return planned_event(self._pipeline, self._asked.sizes)
 
-    def fit(self, search, X, y, ids):
-        """Attributes of the search, and its event."""
-        pipeline, stated = self._pipeline.fit(X, y, groups=ids), search.estimator
+    def run(self, X, y, ids):
+        """Fit the pipeline, which charges; the attributes that the search releases."""
+        pipeline, stated = self._pipeline.fit(X, y, groups=ids), self._asked.search.estimator
         del pipeline.entry_name  # a later fit is its own
-        event, inner = pipeline.privacy_event_, pipeline.steps[-1][1]
-        found = {key: getattr(inner, key) for key in _RELEASED}
-        found["best_params_"] = self._named(inner.best_params_)
-        params = [self._named(one) for one in inner.cv_results_["params"]]
+        name, inner = pipeline.steps[-1]
+
+        def named(params):
+            return params and {f"{name}__{key}": value for key, value in params.items()}
+
+        found = _released(self._asked, inner, pipeline.privacy_event_)
+        found["best_params_"] = named(inner.best_params_)
+        params = [named(one) for one in inner.cv_results_["params"]]
         found["cv_results_"] = inner.cv_results_ | {"params": params}
         if inner.best_estimator_ is not None:
             give_back(inner.best_estimator_, stated.steps[-1][1])
-            pipeline.steps = [*pipeline.steps[:-1], (self._name, inner.best_estimator_)]
-            pipeline.shares = stated.shares
-            for named in (pipeline.shares_, pipeline.told_):
-                if _NAME in named:
-                    named[self._name] = named.pop(_NAME)
+            pipeline.steps = [*pipeline.steps[:-1], (name, inner.best_estimator_)]
             found["best_estimator_"] = pipeline
-        return found, event
-
-    def _named(self, params):
-        return params and {f"{self._name}__{key}": value for key, value in params.items()}
+        return found
 
 
 # ---- scales --------------------------------------------------------------------------------------
@@ -142,32 +137,30 @@ class ScalesFirst:
 
     Parameters
     ----------
-    search : PrivateSearchCV
     asked : SearchRequest
-    shape : tuple (columns, n_outputs, is_sparse)
     """
 
-    def __init__(self, search, asked, shape):
-        self._budget, self._tape = asked.budget, asked.tape
-        self._finder, model = (candidate(search.estimator, {}) for _ in range(2))
+    def __init__(self, asked):
+        self._asked = asked
+        self._finder, model = (candidate(asked.search.estimator, {}) for _ in range(2))
         if asked.tape is not None:
             put_on_tape(self._finder, asked.tape)
-        columns, n_outputs, is_sparse = shape
+        columns, n_outputs, is_sparse = asked.shape
         self._shape, self._layout = (width_of(columns), n_outputs), {"sparse": is_sparse}
         model._known_scales = FoundScales()
         if is_regressor(model) and model.target_bounds is None:
             model.target_bounds = (-1.0, 1.0)  # what is charged follows from no bounds
-        self._inner = _inner(search, asked, model)
+        self._inner = _inner(asked, model)
 
     @classmethod
-    def of(cls, search, asked, shape):
+    def of(cls, asked):
         """Make one for a search whose candidates look for scales alike; None for another search."""
-        model = search.estimator
+        model = asked.search.estimator
         if not isinstance(model, PrivateLinearModel) or _names(asked) & _FACTS:
             return None
         if model.inference or (model.feature_scale, model.row_norm_bound) != (None, None):
             return None
-        found = cls(search, asked, shape)
+        found = cls(asked)
         request = found._plan(asked.budget).request
         features, target = request.scales, request.target_search
         if target.is_all or (request.finds_target and not target.n_choices):
@@ -185,7 +178,7 @@ class ScalesFirst:
         return self._finder._plan(budget.n, width, n_outputs, **self._layout | facts)
 
     def _price_of_scales(self, budget):
-        return self._budget.of_persons(_event_of_scales(self._plan(budget)))
+        return self._asked.budget.of_persons(_event_of_scales(self._plan(budget)))
 
     def _event_of_runs(self, budget):
         self._inner.set_params(epsilon=budget.epsilon, delta=budget.delta)
@@ -195,28 +188,23 @@ class ScalesFirst:
     def _division(self):
         """Budgets of scales and of runs, and the event of both."""
         # of the half for scales a fit would spend most on updates: they have a seventh in the end
-        return joint_budgets([self._price_of_scales, self._event_of_runs], [1, 1], self._budget)
+        planned = [self._price_of_scales, self._event_of_runs]
+        return joint_budgets(planned, [1, 1], self._asked.budget)
 
-    def planned_event(self, sizes):
+    @property
+    def event(self):
         """The event of everything together."""
         return self._division[1]
 
-    def fit(self, search, X, y, ids):
-        """Attributes of the search, and its event."""
+    def run(self, X, y, ids):
+        """Charge, find scales and run the search; the attributes that it releases."""
         (of_scales, of_runs), event = self._division
-        inner = self._inner.set_params(epsilon=of_runs.epsilon, delta=of_runs.delta)
+        asked, inner = self._asked, self._inner
+        inner.set_params(epsilon=of_runs.epsilon, delta=of_runs.delta)
         with held_back() as warned:
             tried = clone(inner)
             fit_up_to_charge(tried, tried, X, y, groups=ids)
-        account = Prepaid(
-            search.accountant,
-            event,
-            estimator=type(search).__name__,
-            params=search.get_params(deep=False) | {"validation": type(search.validation).__name__},
-            n_samples=self._budget.n,
-            n_features=self._shape[0],
-            reproducible=self._tape is not None,
-        )
+        account = Prepaid(asked.search.accountant, event, **asked.entry)
         finder = self._finder
         records = finder._checked(X, y, None, ids)
         facts = {"columns": getattr(finder, "feature_names_in_", None)}
@@ -234,10 +222,10 @@ class ScalesFirst:
         account.refuse_leftovers()
         if (best := inner.best_estimator_) is not None:
             del best._known_scales
-            give_back(best, search.estimator)
+            give_back(best, asked.search.estimator)
             if is_regressor(best):
-                best.target_bounds = search.estimator.target_bounds
-        return {key: getattr(inner, key) for key in _RELEASED}, event
+                best.target_bounds = asked.search.estimator.target_bounds
+        return _released(asked, inner, event)
 
 
 def _event_of_scales(plan):

@@ -86,17 +86,17 @@ def joint_fit_event(budget, first, alone):
     if not budget.private:
         return first, alone
     epsilon, delta = budget[:2]
-    if budget.excess(first) >= 0:
+    if (of_first := budget.excess(first)) >= 0:
         raise ValueError(f"{first} leaves nothing of epsilon={epsilon:g} at delta={delta:g}")
 
     def second(log_mu):
         return with_noise(alone, math.exp(-log_mu))
 
     def excess(log_mu):
-        both = FitEvent(first.releases + second(log_mu).releases, alone.neighboring)
-        return budget.excess(both)
+        return budget.excess(replace(alone, releases=first.releases + second(log_mu).releases))
 
-    log_mu = largest_within(excess, 0.0, 0.0)
+    # μ² that the first part leaves; it is the answer where all are Gaussian
+    log_mu = largest_within(excess, math.log(-math.expm1(2 * of_first)) / 2, 0.0)
     if log_mu is None or log_mu < -50:
         raise ValueError(f"{first} leaves too little of epsilon={epsilon:g}")
     return first, second(log_mu)
@@ -170,7 +170,8 @@ def greedy_fit_event(budget, count, selection_share):
     log_mu = None
     if most > 1:
         highest = math.log(most) / 2
-        log_mu = largest_within(lambda x: budget.excess(event(x)), 0.0, highest)
+        start = min(highest, math.log(budget.mu / math.sqrt(2 * budget.rho)))  # if all are Gaussian
+        log_mu = largest_within(lambda x: budget.excess(event(x)), start, highest)
     # zCDP proves 0, where a table may round up by more than there is to gain
     return event(max(log_mu or 0.0, 0.0))
 

@@ -5,6 +5,7 @@ It is bounded from above for every real order α > 1, and rounded upwards. Proof
 """
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -83,6 +84,8 @@ def _divergence(log_weight, log_ratio, excess, order):
 # least value by 0.02 % for 50 choices, 0.1 % for 200 and 0.5 % for more, which are several tables.
 _TABLE = 2e7
 _LONGEST = 512  # choices of one table
+# Tables are made of ranges whose products with sqrt(count) lie so far apart, or by a sixteenth.
+_RANGES = 2.0**-8
 _FINEST, _COARSEST = 64, 8
 # Beyond so many operations (half a second, a dozen times), or losses whose exponential leaves
 # double precision, zCDP is used instead.
@@ -111,9 +114,22 @@ def is_tractable(eta, count):
     return _widest(eta, longest) * _cells(eta, longest) ** 2 * longest <= _MOST
 
 
-@lru_cache(maxsize=64)
 def choices_loss(eta, count, tail):
     """The loss of `count` choices of range `eta`; a probability of up to `tail` may be infinite.
+
+    It is that of a range that is hardly wider, every loss of it times eta over that range: so a
+    calibration makes few tables. ε is then above its least value by 0.03 % at most.
+    """
+    root = math.sqrt(count)
+    step = min(_RANGES, 2.0 ** (math.frexp(eta * root)[1] - 5))
+    wider = max(eta, step * math.ceil(eta * root / step) / root)
+    found = _choices_loss(wider, count, tail)
+    return replace(found, step=found.step * (eta / wider))
+
+
+@lru_cache(maxsize=64)
+def _choices_loss(eta, count, tail):
+    """The same of this very range.
 
     Many choices are groups of `_LONGEST`, whose losses compose as those of several ranges do.
     """

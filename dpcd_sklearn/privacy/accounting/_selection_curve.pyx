@@ -8,7 +8,7 @@ decreasing in x with V(0) = 1, and V_{k+1}(x) is the highest chord of V_k over a
 
 (a) between grid points V lies below its chord, so chords between grid points are known from above;
 (b) of an interval between two grid positions the chord exceeds the higher one of its two
-    neighbours by a second-order term at most, which is added;
+    neighbours by a second-order term at most, which is added to both;
 (c) left of the grid V lies below the chord from V(0) = 1, right of it below its last value.
 
 Every operation is a sum of positive terms, hence good to a few units in the last place, and each
@@ -53,19 +53,21 @@ def loss_distribution(double eta, Py_ssize_t count, Py_ssize_t cells, double tai
     # `cells` more points on both sides, where V is known by (c)
     x = np.exp(h * np.arange(-left - cells, right + cells + 1))
     values = np.maximum(1 - x, 0.0)
-    following, gap = np.zeros_like(values), np.zeros_like(values)
+    following, gap = values.copy(), np.zeros_like(values)
     # of the two ends of an interval whose lower end is k cells below x
     offsets = h * np.arange(cells + 1)
     cdef double[::1] lower = np.exp(offsets) * np.expm1(offsets[::-1]) / math.expm1(eta)
     cdef double[::1] upper = np.expm1(offsets) / math.expm1(eta)
-    # of the cell between offsets k and k + 1
-    cdef double[::1] excess = np.exp(offsets[1:]) * kappa**2 / (4 * math.expm1(eta))
+    # of the cells beside the lower end
+    cdef double[::1] excess = np.exp(offsets) * kappa**2 / (4 * math.expm1(eta))
     cdef double[::1] now = values, then = following, room = gap
     cdef const double[::1] position = x
-    cdef Py_ssize_t n = left + right + 1, _step, i
+    cdef Py_ssize_t n = left + right + 1, step, start, end, i
     with nogil:
-        for _step in range(count):
-            _choose(now, then, room, lower, upper, excess, 1 / kappa, cells, n)
+        for step in range(count):
+            # so many choices have no losses farther out, where V is (1 - x)_+
+            start, end = max(0, left - (step + 1) * cells), min(n, left + (step + 1) * cells + 1)
+            _choose(now, then, room, lower, upper, excess, kappa, cells, n, start, end)
             for i in range(cells):  # (c)
                 then[i] = 1.0 - (1.0 - then[cells]) * (position[i] / position[cells])
                 then[cells + n + i] = then[cells + n - 1]
@@ -114,37 +116,36 @@ def lower_hull(const double[::1] values, double step, double widest):
 
 cdef void _choose(const double[::1] now, double[::1] then, double[::1] room,
                   const double[::1] lower, const double[::1] upper, const double[::1] excess,
-                  double inverse_kappa, Py_ssize_t cells, Py_ssize_t n) noexcept nogil:
-    """One more choice: then[i] = the highest chord of `now` over i, on the n inner points."""
+                  double kappa, Py_ssize_t cells, Py_ssize_t n, Py_ssize_t start,
+                  Py_ssize_t end) noexcept nogil:
+    """One more choice: then[i] = the highest chord of `now` over i, on these of n inner points."""
     cdef Py_ssize_t i, k, last = n + 2 * cells - 1
     cdef const double *low
     cdef const double *high
-    cdef const double *before
-    cdef const double *after
+    cdef const double *around
     cdef double *out = &then[cells]
-    cdef double alpha, beta, bump_before, bump_after, bump, value
+    cdef double alpha, beta, bump, value
     # intercepts at x = 0 of the grid's chords, and their decrease over one range
     for i in range(last):
-        room[i] = now[i] + (now[i] - now[i + 1]) * inverse_kappa
+        room[i] = now[i] + (now[i] - now[i + 1]) / kappa
     room[last] = now[last]
     for i in range(last + 1 - cells):
         value = room[i] - room[i + cells]
         room[i] = value if value > 0.0 else 0.0
-    for i in range(n):
-        out[i] = 0.0
-    for k in range(cells + 1):
-        alpha, beta = lower[k], upper[k]
-        low, high = &now[cells - k], &now[2 * cells - k]
-        # (b) for the intervals between this one and its neighbours
-        bump_before = excess[k - 1] if k > 0 else 0.0
-        bump_after = excess[k] if k < cells else 0.0
-        before, after = &room[cells - k], &room[cells - k - 1 if k < cells else 0]
-        for i in range(n):
-            bump = bump_before * before[i]
-            value = bump_after * after[i]
-            bump = value if value > bump else bump
-            value = alpha * low[i] + beta * high[i] + bump
+    # the first and the last interval end at x: (b) of the one cell of others beside each
+    for i in range(start, end):
+        bump, value = excess[cells] * room[i], excess[1] * room[cells + i - 1]
+        out[i] = now[cells + i] + (value if value > bump else bump)
+    # (b) of the two cells beside the lower end of any other, as seen from it
+    for i in range(last - cells, 0, -1):
+        value = room[i - 1] * (1 + kappa)
+        room[i] = value if value > room[i] else room[i]
+    for k in range(1, cells):
+        alpha, beta, bump = lower[k], upper[k], excess[k]
+        low, high, around = &now[cells - k], &now[2 * cells - k], &room[cells - k]
+        for i in range(start, end):
+            value = alpha * low[i] + beta * high[i] + bump * around[i]
             out[i] = value if value > out[i] else out[i]
-    for i in range(n):
+    for i in range(start, end):
         value = out[i] * UP
         out[i] = value if value < 1.0 else 1.0
