@@ -39,6 +39,7 @@ CHUNKS = {"1": (N,), "2": (100, 103), "7": (29,) * 7, "uneven": (1, 0, 150, 52, 
 _rng = np.random.default_rng(7)
 X = _rng.uniform(-1, 1, (N, P))
 Y = np.clip(X @ np.linspace(-0.5, 0.5, P) + 0.1 * _rng.normal(size=N), -1, 1)
+WITH_NAN = np.where(np.arange(N)[:, np.newaxis] == 180, np.nan, X)
 WEIGHTS = _rng.uniform(0, 2, N)
 LABELS = np.where(Y > 0, "yes", "no")
 SEEDED = {"random_state": ReproducibleNoise(3), "epsilon": 20.0, "max_iter": 3}
@@ -180,10 +181,6 @@ def test_another_client_than_the_default(client, uncharged):
         there.fit(in_chunks(X), in_chunks(Y))
 
 
-def _with_nan():
-    return np.where(np.arange(N)[:, np.newaxis] == 180, np.nan, X)
-
-
 def unknown(array, n_rows=N):
     """The first rows, in chunks of unknown sizes."""
     return array[da.from_array(np.arange(N) < n_rows, chunks=(array.chunks[0],))]
@@ -192,7 +189,7 @@ def unknown(array, n_rows=N):
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (lambda: (in_chunks(_with_nan()), in_chunks(Y)), "partition 3: .*NaN"),
+        (lambda: (in_chunks(WITH_NAN), in_chunks(Y)), "partition 3: .*NaN"),
         (lambda: (in_chunks(X).rechunk((50, 2)), in_chunks(Y)), r"X.rechunk\(\{1: -1\}\)"),
         (lambda: (in_chunks(X), in_chunks(Y, "7")), r"y.rechunk\(\(X.chunks\[0\],\)\)"),
         (lambda: (in_chunks(X), in_chunks(Y)[:-1]), "inconsistent numbers of samples"),

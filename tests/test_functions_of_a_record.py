@@ -284,16 +284,11 @@ def rows_of(X, rows, layout):
     return X[rows].asformat(layout) if sparse.issparse(X) else np.asarray(X[rows], order=layout)
 
 
-def fitted_knots(step, X):
-    if isinstance(step, SplineTransformer):
-        return clone(step).set_params(knots=np.repeat(KNOTS, X.shape[1], axis=1))
-    return step
-
-
 def how_records_meet(step, layout, tables):
     """Which tables of the same records gave other bits; None if the step takes no such table."""
     X, other = tables
-    step = fitted_knots(step, X)
+    if isinstance(step, SplineTransformer):
+        step = clone(step).set_params(knots=np.repeat(KNOTS, X.shape[1], axis=1))
     # a warning would tell of the records, which the linter knows of some steps
     warned = "ignore" if find_leaks(step) else "error"
     try:

@@ -50,10 +50,6 @@ every_model = pytest.mark.parametrize("name", MODELS)
 scales = pytest.mark.parametrize("stated", [UNIT, {}], ids=["stated", "found"])
 
 
-def labels_of(model):
-    return FEW if len(model.classes) == 2 else THREE
-
-
 @every_model
 @scales
 @table("epsilon", [1.0, 8.0])
@@ -79,7 +75,7 @@ def test_counts_have_two_percent_of_a_budget_that_is_kept(name, stated, epsilon)
 @scales
 def test_intercepts_start_where_the_classes_are(name, stated):
     model = clone(MODELS[name]).set_params(coef_path=True, max_iter=3, epsilon=2.0, delta=1e-6)
-    y = labels_of(model)
+    y = FEW if len(model.classes) == 2 else THREE
     accountant = PrivacyAccountant(2.0, 1e-6)  # not one bit more than the budget
     model.set_params(accountant=accountant, **stated).fit(X, y)
     (entry,) = accountant.entries()

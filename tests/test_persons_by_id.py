@@ -392,7 +392,8 @@ BESIDE = {
     "nullable": [pd.DataFrame({"a": pd.array([one, *NUMBERS[1:]], "Int64")}) for one in (1, None)],
     "a number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 0.5)],
     "a category": [
-        pd.DataFrame({"a": [one, *NUMBERS[1:]]}, dtype=object).astype("category") for one in (1, 0.5)
+        pd.DataFrame({"a": [one, *NUMBERS[1:]]}, dtype=object).astype("category")
+        for one in (1, 0.5)
     ],
     "a gap in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, None)],
     "a huge number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 2**70)],
@@ -697,9 +698,7 @@ def test_a_mutant_that_clips_records_is_caught(one_pair, monkeypatch):
             all(replayed(name, seed) for seed in range(6))
 
 
-def test_a_mutant_with_half_the_noise_is_caught_and_the_honest_sums_are_not(
-    one_pair, monkeypatch
-):
+def test_a_mutant_with_half_the_noise_is_caught_and_the_honest_sums_are_not(one_pair, monkeypatch):
     """To an audit contributions twice as long are half the noise."""
     honest = PersonPlace.stated
 

@@ -300,13 +300,8 @@ def test_bad_parameters_are_refused_before_the_charge_by_fit_and_plan(name):
         assert accountant.entries() == []
 
 
-def relations(n_samples):
-    yield {}
-    yield {"neighboring": "add_remove", "n_public": n_samples}
-
-
 @table("step", [DPSelectKBest(target_bounds=(-1, 1)), DPPCA()])
-@table("public", relations(N))
+@table("public", [{}, {"neighboring": "add_remove", "n_public": N}])
 def test_more_columns_than_there_are_are_refused_before_the_charge(step, public):
     plain, y = records_of("unit"), target()
     accountant = PrivacyAccountant(1.0, 1e-6, **public)

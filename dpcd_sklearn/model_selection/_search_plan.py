@@ -333,19 +333,12 @@ def _give_budgets(prototypes, refits, release, budget, sizes):
 
 def _warn_of_missed(asked):
     """Say before the charge how probable it is that the best candidate is never tried."""
-<<<<<<< HEAD
-    numbers = _candidates.numbers_of(plan.grids)
+    numbers = _candidates.numbers_of(asked.grids)
     n_candidates = sum(numbers)
-    if plan.law == "all" or not math.isfinite(n_candidates):
-        return
-    # a run draws a grid first, whatever its size, and then a candidate
-    if (share := missed(plan.law, plan.mean, len(numbers) * max(numbers))) > 1 - TRIED:
-=======
-    n_candidates = _candidates.number_of(asked.grids)
     if asked.law == "all" or not math.isfinite(n_candidates):
         return
-    if (share := missed(asked.law, asked.mean, n_candidates)) > 1 - TRIED:
->>>>>>> h39x
+    # a run draws a grid first, whatever its size, and then a candidate
+    if (share := missed(asked.law, asked.mean, len(numbers) * max(numbers))) > 1 - TRIED:
         warn(
             f"each of {n_candidates} candidates, the best one too, is in no run of this search "
             f"with a probability of up to {share:.2f}: leave distribution and n_iter at 'auto', to "
