@@ -18,9 +18,9 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileChoices,
+    doubling_counts,
     interval_scores,
     quantile_scores,
-    ring_counts,
     score_sensitivity,
 )
 from dpcd_sklearn.privacy.noise import NoiseSource
@@ -398,17 +398,16 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_rings", "first"), [(1, 0), (7, 0), (7, 3), (64, 0)])
-def test_rings_around_a_centre_count_every_record_once(n_rings, first):
+@pytest.mark.parametrize("n_rings", [1, 7, _quantiles.N_DOUBLINGS])
+def test_doublings_of_a_half_width_count_every_record_once(n_rings):
     rng = np.random.default_rng(0)
     x = rng.standard_t(1, 2000) * 10
-    around = np.array([3.0]), np.array([2.0])
+    center, half_width = 3.0, 2.0
+    around = np.array([center]), np.array([half_width])
     counts = LocalPlace(x[:, np.newaxis]).counts("features", around=around)
-    numbers = first + 2 * np.arange(n_rings)
-    assert ring_counts(counts, numbers + 128).tolist() == [[2000] + [0] * (n_rings - 1)]
-    counts = ring_counts(counts, numbers)[0]
-    distance = np.abs(x - 3.0) / 2.0
-    ends = [0, *_quantiles.REACHES[numbers[:-1]], np.inf]
+    counts = doubling_counts(counts, n_rings)[0]
+    distance = np.abs(x - center) / half_width
+    ends = [0, *(2.0 ** np.arange(n_rings - 1)), np.inf]
     np.testing.assert_array_equal(counts, np.histogram(distance, ends)[0])
     assert counts.sum() == 2000 and (counts[:8] > 0).all()
 

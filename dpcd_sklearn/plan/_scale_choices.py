@@ -176,7 +176,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         center = np.where(near, find_cells(oracle, of, *edges, times, columns=near)[0], center)
     # a reach of a power of two is to hold that power, of which indicators are made
     around = center, np.ldexp(size, -_HALVINGS) * (1 + 2.0**-20)
-    reach, spread = find_intervals(oracle, of, around, _SPREAD_PRIOR, columns=rest)
+    reach, spread = find_intervals(oracle, of, *around, _SPREAD_PRIOR, columns=rest)
     # of a column of which a fifth are zeros quartiles may lie among empty cells
     of_quartiles = np.maximum(width * (high - low) * cell, reach)
     half_width = np.where(spread, np.where(near, 2 * width * reach, of_quartiles), half_width)
@@ -186,7 +186,7 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
         half_width = np.where(rest & ~spread, np.maximum(half_width, 1.0), half_width)
     beside = rest & ~spread & (how == "tails")
     share = Fraction(1, int(min(max(evidence / 7, 10), 200)))  # those beside have evidence of 7
-    reach, found = find_intervals(oracle, of, around, _BESIDE_PRIOR, share, beside)
+    reach, found = find_intervals(oracle, of, *around, _BESIDE_PRIOR, share, beside)
     half_width = np.where(found, 2 * reach, half_width)
     beside &= found & (zooms > 1)
     asked = {"prior": _OF_OTHERS, "zeros": "left out", "columns": mostly_zero}
@@ -254,14 +254,14 @@ def find_cells(oracle, of, first, last, times, prior=None, columns=None):
     return middle, width
 
 
-def find_intervals(oracle, of, around, prior, share=_SPREAD, columns=None):
+def find_intervals(oracle, of, center, unit, prior, share=_SPREAD, columns=None):
     """Intervals in which records are spread.
 
     Parameters
     ----------
     oracle : QuantileOracle
     of : {"features", "target"}
-    around : pair (center, unit) of float64 arrays of shape (n_columns,)
+    center, unit : float64 arrays of shape (n_columns,)
         The unit is the reach of the narrowest interval.
     prior : float64 ndarray of shape (len(REACHES),)
         Odds of intervals.
@@ -277,11 +277,11 @@ def find_intervals(oracle, of, around, prior, share=_SPREAD, columns=None):
         Whether there is one that is not everything.
     """
     everything, asked = len(REACHES) - 1, slice(None) if columns is None else columns
-    chosen = np.full(around[1].shape, everything)
+    chosen = np.full(unit.shape, everything)
     (chosen[asked],) = oracle.release_quantiles(
-        of, [share], prior=prior, around=around, intervals=True, columns=columns
+        of, [share], prior=prior, around=(center, unit), intervals=True, columns=columns
     )
-    return REACHES[chosen] * around[1], chosen < everything
+    return REACHES[chosen] * unit, chosen < everything
 
 
 def find_scales_within(oracle, how, lo, hi):
@@ -307,11 +307,11 @@ def find_scales_within(oracle, how, lo, hi):
         (at,) = oracle.release_quantiles("features", [MEDIAN], edges=(low, high))
         cell = (high - low) / N_LINEAR
         low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
-    around = center, unit = low / 2 + high / 2, high - low
-    half_width = _WIDTH_OF_INTERVAL * find_intervals(oracle, "features", around, _INTERVAL_PRIOR)[0]
-    if how == "tails within":  # among the same counts, from the reach of the half-width on
-        first = np.searchsorted(REACHES, half_width / unit * (1 - 2.0**-20))
-        asked = {"around": around, "first": first, "prior": _TAIL_PRIOR}
+    center, unit = low / 2 + high / 2, high - low
+    reach, _ = find_intervals(oracle, "features", center, unit, _INTERVAL_PRIOR)
+    half_width = _WIDTH_OF_INTERVAL * reach
+    if how == "tails within":
+        asked = {"around": (center, half_width), "prior": _TAIL_PRIOR}
         (doublings,) = oracle.release_quantiles("features", [TAIL], **asked)
         half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)

@@ -38,7 +38,6 @@ class LocalPlace(Place):
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
         self.samples_rows = samples_rows and isinstance(X, np.ndarray)
-        self._counts = {}  # of the last question
 
     def of_rows(self, rows):
         """The place of a copy of these rows' features alone."""
@@ -72,11 +71,8 @@ class LocalPlace(Place):
             return count_norms(X, around, self._n_threads)
         if of == "outside":
             return count_outside(X, y, edges, self._n_threads)
-        question = of, np.hstack(around or [0.0]).tobytes()
-        if around is None or question not in self._counts:
-            columns = X if of == "features" else y.reshape(len(y), -1)
-            self._counts = {question: count_cells(columns, edges, around, self._n_threads)}
-        return self._counts[question]
+        columns = X if of == "features" else y.reshape(len(y), -1)
+        return count_cells(columns, edges, around, self._n_threads)
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays
