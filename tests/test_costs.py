@@ -340,10 +340,6 @@ def hockey_stick(P, Q, epsilon):
     return float(max(excess[0].sum(), excess[1].sum()))
 
 
-def some_order(rng):
-    return 1 + math.exp(rng.uniform(-3, 5))
-
-
 def normalised(P):
     P = np.maximum(P, LEAST)
     return P / P.sum()
@@ -421,7 +417,7 @@ def test_no_mechanism_diverges_more_than_its_event(kind):
         P, Q = pair_of(rng, event)
         if P is None:
             continue
-        order, n_seen = some_order(rng), n_seen + 1
+        order, n_seen = 1 + math.exp(rng.uniform(-3, 5)), n_seen + 1
         bound, truth = rdp(FitEvent((event,)), order), divergence(P, Q, order)
         assert truth <= bound * (1 + 1e-9) + 1e-12
         closest = max(closest, truth / bound)
