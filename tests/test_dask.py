@@ -395,10 +395,6 @@ def processes():
         yield client
 
 
-def _own_pid():
-    return os.getpid()
-
-
 def test_candidates_of_a_private_search_run_on_the_cluster(client):
     """Through joblib: one entry, whatever was drawn."""
     accountant = PrivacyAccountant(2.0, 1e-3)
@@ -438,7 +434,7 @@ def test_a_pipeline_before_a_model_of_partitions_is_refused_before_the_charge(cl
 )
 def test_workers_that_die_change_no_bit(processes, monkeypatch, name, moment, n_dead):
     """Before the charge, while scales are searched, in mid fit; one or two of four at once."""
-    pids, call, killed, calls = processes.run(_own_pid), _workers._Held.call, [], []
+    pids, call, killed, calls = processes.run(os.getpid), _workers._Held.call, [], []
 
     def killing(self, asked, *arguments):
         calls.append(asked)

@@ -171,17 +171,13 @@ def test_few_candidates_are_all_tried_and_shown(data, refit, epsilon):
     assert epsilon * (1 - 1e-5) <= epsilon_of(event, 1e-6) <= epsilon
     (release,) = event.releases
     assert release.count == 3 + refit and event == search.planned_event(*X.shape)
-    assert excess_of_winner(search, release) <= 1
+    winner = search.best_estimator_.privacy_event_
+    assert _runs.excess(winner, replace(release, count=1)) <= 1
     shown = search.cv_results_
     assert [params["alpha"] for params in shown["params"]] == [1e-3, 1.0, 1e4]
     best = shown["rank_test_score"].argmin()
     assert shown["mean_test_score"][best] == shown["mean_test_score"].max() == search.best_score_
     assert search.best_params_ == shown["params"][best]
-
-
-def excess_of_winner(search, release):
-    one = replace(release, count=1)
-    return _runs.excess(search.best_estimator_.privacy_event_, one)
 
 
 def test_a_candidate_that_fails_is_shown_as_such():

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.utils.validation import check_array, validate_data
 
 from ._cells import (
@@ -62,7 +63,9 @@ def read_input(check, *args, name, **kwargs):
         What `check` raised, in words that depend on shapes, dtypes, names and finiteness only.
     """
     try:
-        with np.errstate(all="ignore"):  # a warning about a conversion would tell about records
+        # A warning about a conversion would tell about records. Clips bound finite numbers only, so
+        # all are checked, even where scikit-learn is told to assume that they are finite.
+        with np.errstate(all="ignore"), config_context(assume_finite=False):
             if any(map(_has_complex_cells, args)):  # of which NumPy drops a part, with a warning
                 raise TypeError("Complex data not supported")
             return check(*args, **kwargs)
@@ -85,9 +88,8 @@ def read_input(check, *args, name, **kwargs):
 def _has_complex_cells(column):
     """Whether a list, or a column of objects, has a cell that is one of NumPy's complex numbers."""
     of_objects = str(getattr(column, "dtype", "")) == "object" and column.ndim == 1
-    if not (of_objects or isinstance(column, (list, tuple))):
-        return False
-    return any(issubclass(kind, np.complexfloating) for kind in set(map(type, column)))
+    kinds = set(map(type, column)) if of_objects or isinstance(column, (list, tuple)) else ()
+    return any(issubclass(kind, np.complexfloating) for kind in kinds)
 
 
 @contextmanager

@@ -35,8 +35,8 @@ class Persons(Stated):
     - Not protected under "replace_one": the number of records, since those of a person are replaced
       by as many. If it is secret how many records a person has, take "add_remove" with `n_public`.
     - With ids a person may have any number of records, one at least, which is secret, and so is
-      that of all; the number of persons is public (under "add_remove" `n_public` counts persons).
-      Nobody may come under two ids.
+      that of all. Under "replace_one" neighbours have the same ids, so who the persons are is
+      public; "add_remove" protects it, and `n_public` counts persons. Nobody may have two ids.
 
     Parameters
     ----------
