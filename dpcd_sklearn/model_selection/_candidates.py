@@ -117,15 +117,11 @@ def numbers_of(grids):
     ]
 
 
-def with_strengths_together(estimator, grids):
-    """The same grids, all strengths and kinds of a penalty as one candidate where a fit can choose.
+def with_strengths_together(estimator, grid):
+    """The grid as several: a penalty is one candidate where a fit can choose its kind and strength.
 
     Such a candidate has a list for each parameter of the penalty.
     """
-    return list(itertools.chain(*(_together(estimator, grid) for grid in grids)))
-
-
-def _together(estimator, grid):
     of_penalty = {name: values for name, values in grid.items() if is_of_penalty(name)}
     others = {name: values for name, values in grid.items() if name not in of_penalty}
     drawn = any(hasattr(values, "rvs") for values in grid.values())

@@ -239,11 +239,7 @@ def made(tasks, n_jobs):
 
 def best_of(outcomes):
     """The best outcome; the first of equals. Of none, or of failures only, a failure."""
-    best = Outcome()
-    for outcome in outcomes:
-        if outcome.score > best.score:
-            best = outcome
-    return best
+    return max([Outcome(), *outcomes], key=lambda outcome: outcome.score)
 
 
 def ranked(params, scores, **others):

@@ -29,7 +29,7 @@ from ..utils._warnings import warn
 from . import _runs
 from ._one_fit import one_fit_of
 from ._search_plan import asked_of, planned, read_searched_records
-from ._shared_releases import first_release
+from ._shared_releases import SharedSteps
 
 _NO_MODEL = (
     "the search gave no model: there was no run (a Poisson law may draw none), or all of them "
@@ -44,7 +44,7 @@ def _way_of(asked):
     Its `event` is what is charged. Its `run(X, y, ids)` charges it, and returns the attributes that
     are released.
     """
-    return one_fit_of(asked) or first_release(asked) or planned(asked)
+    return one_fit_of(asked) or SharedSteps.of(asked) or asked.scales_first or planned(asked)
 
 
 def _winner_has(name):

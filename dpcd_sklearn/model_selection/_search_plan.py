@@ -138,7 +138,8 @@ def asked_of(search, n_samples, shape):
     neighboring = getattr(part, "neighboring", "replace_one")
     by_id = relation_of(neighboring)[1] is None
     if follows_defaults(search) and not by_id:  # whose fits choose no strength
-        grids = _candidates.with_strengths_together(search.estimator, grids)
+        together = _candidates.with_strengths_together
+        grids = [one for grid in grids for one in together(search.estimator, grid)]
     law, mean = _candidates.law_of(search.distribution, search.n_iter, grids)
     n_public = getattr(part, "n_public", None)
     coins, seed = _candidates.Coins(), search.random_state

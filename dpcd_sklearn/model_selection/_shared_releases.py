@@ -31,11 +31,6 @@ _RELEASED = (
 _FACTS = {"feature_bounds", "row_norm_bound", "feature_scale", "target_bounds", "fit_intercept"}
 
 
-def first_release(asked):
-    """The search with what its candidates share in front of it; None if they share nothing."""
-    return SharedSteps.of(asked) or asked.scales_first
-
-
 def _inner(asked, model, **params):
     """The search over a model that has what was shared; its candidates are run in any case."""
     if asked.law == "all":

@@ -366,7 +366,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     >>> float(np.abs(Z).max())
     1.0
     >>> print(scaler.planned_event(50_000, 2))
-    18 choices of bounded range 0.08647, under replace-one neighbours
+    18 choices of bounded range 0.08646, under replace-one neighbours
     """
 
     _remedy = "bounds that you know to a BoundsScaler"
