@@ -392,12 +392,7 @@ BESIDE = {
     "nullable": [pd.DataFrame({"a": pd.array([one, *NUMBERS[1:]], "Int64")}) for one in (1, None)],
     "a number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 0.5)],
     "a category": [
-<<<<<<< HEAD
-        pd.DataFrame({"a": [one, *NUMBERS[1:]]}, dtype=object).astype("category")
-        for one in (1, 0.5)
-=======
         pd.DataFrame([one, *NUMBERS[1:]], dtype=object).astype("category") for one in (1, 0.5)
->>>>>>> hatt
     ],
     "a gap in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, None)],
     "a huge number in a list": [[[one], *NUMBERS[1:, None].tolist()] for one in (1, 2**70)],
