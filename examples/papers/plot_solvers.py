@@ -91,6 +91,6 @@ ax.set(
 )
 for solver, label in solvers.items():
     ax.plot([], [], "-o", color=colours[solver], label=label)
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.84))
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

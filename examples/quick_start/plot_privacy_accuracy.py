@@ -92,7 +92,7 @@ for epsilon, run in zip(epsilons, scores, strict=True):
     ax.plot([epsilon] * len(run), run, ".", color=blue, alpha=0.4, markersize=4)
 for height, text, colour in (
     (plain_score, "LogisticRegression,\nno privacy", "#444444"),
-    (middle[-1] - 0.03, "DPLogisticGCD:\nmedian, quartiles", blue),
+    (middle[-1] - 0.05, "DPLogisticGCD:\nmedian, quartiles", blue),
     (majority, "always the\nlarger class", "#444444"),
 ):
     ax.annotate(text, (1.01, height), xycoords=("axes fraction", "data"), va="center", color=colour)
