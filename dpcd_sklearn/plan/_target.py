@@ -58,8 +58,9 @@ _MOST_BESIDE, _TOO_LARGE, _DEVIATIONS = 0.1, 0.25, 1.75
 _OF_LARGEST, _MOST_ODDS, _WORTH_OF_LARGEST = (0, 1, 0.1, 1000.0, 40.0), 10.0, 300.0
 # Noise costs a share of R² that grows with the square of width over signal, about 750 over that of
 # the found share of the stated half-width times the signal: found ones below so many times the
-# stated one over the signal are used, and none above a share of it. With 40, as it was, 40 columns
-# in target bounds 8 times too wide lost .19 of R², and rare large targets .01 less in true ones.
+# stated one over the signal are used, and none above a share of it. With 40 instead of 200 a ridge
+# of 40 columns lost .19 of R² in target bounds 8 times too wide. Targets of which a few are very
+# large lose .01 by the 200 in true bounds, since found ones cut them.
 # The quantile loss is smoothed over a share of the width, and a cut target is as steep as before:
 # up to a larger share, if a far tail is found. With bounds three times too wide 99.7 % of the
 # targets lay below predictions of the quantile .9.
