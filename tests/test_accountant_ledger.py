@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Lasso
 from sklearn.pipeline import make_pipeline
 
-from dpcd_sklearn.exceptions import BudgetExceededError, LedgerError
+from dpcd_sklearn.exceptions import BudgetExceededError
 from dpcd_sklearn.privacy.accounting import (
     Budget,
     FitEvent,
@@ -35,8 +35,6 @@ from dpcd_sklearn.privacy.accounting import (
     greedy_fit_event,
 )
 from dpcd_sklearn.privacy.ledger import LedgerEntry, PrivacyAccountant, charge
-from dpcd_sklearn.privacy.ledger._ledger_entries import canonical
-from dpcd_sklearn.privacy.ledger._sqlite import SIGNATURE, sha256
 from dpcd_sklearn.testing import ReproducibleNoise
 
 ONE = "replace_one"
@@ -312,49 +310,6 @@ def test_entries_name_who_charged_them_on_which_host_and_why(monkeypatch):
     with pytest.raises(TypeError, match="note must be a string"):
         accountant.charge(gaussian(0.01))
     assert len(accountant.entries()) == 4
-
-
-def test_a_file_of_the_version_before_opens_and_gets_the_new_columns_with_its_next_entry():
-    accountant = PrivacyAccountant(5.0, 1e-5)
-    for _ in range(2):
-        accountant.charge(gaussian(0.01))
-    source = sqlite3.connect(accountant.path)
-    source.row_factory = sqlite3.Row
-    rows = list(map(dict, source.execute("SELECT * FROM entries ORDER BY id")))
-    source.close()
-    path = PrivacyAccountant(5.0, 1e-5).path
-    file = sqlite3.connect(path)  # rewritten as version 3 wrote it: neither columns nor hashes
-    for name in SIGNATURE:
-        file.execute(f"ALTER TABLE entries DROP COLUMN {name}")
-    ((previous,),) = file.execute("SELECT hash FROM ledger")
-    for row in rows:
-        content = {name: row[name] for name in row if name not in ("hash", *SIGNATURE)}
-        previous = row["hash"] = sha256(canonical(content | {"previous": previous}))
-        values = [row[name] for name in (*content, "hash")]
-        columns = ", ".join((*content, "hash"))
-        file.execute(f"INSERT INTO entries ({columns}) VALUES ({'?, ' * len(content)}?)", values)
-    file.execute("PRAGMA user_version = 3")
-    file.commit()
-    file.close()
-    with open(path, "rb") as written:
-        before = written.read()
-    earlier = PrivacyAccountant.open(path)
-    earlier.note = "new"
-    assert earlier.spent() == accountant.spent()
-    assert [entry.user or entry.host or entry.note for entry in earlier.entries()] == [None] * 2
-    with open(path, "rb") as unchanged:
-        assert unchanged.read() == before  # reading writes nothing
-    earlier.charge(gaussian(0.02))
-    PrivacyAccountant.open(path).verify()
-    assert [entry.note for entry in earlier.entries()] == [None, None, "new"]
-    edited = sqlite3.connect(path)
-    ((trigger,),) = edited.execute("SELECT sql FROM sqlite_master WHERE name = 'entries_are_fixed'")
-    edited.execute("DROP TRIGGER entries_are_fixed")
-    edited.execute("UPDATE entries SET note = 'put in later' WHERE id = 1")
-    edited.execute(trigger)
-    edited.commit()
-    with pytest.raises(LedgerError, match="entry 1 is not what was written"):
-        earlier.verify()
 
 
 def test_entries_are_a_list_a_data_frame_or_comma_separated_values():

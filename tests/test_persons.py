@@ -5,10 +5,8 @@ records of one person; the numbers of the proof are stated here.
 """
 
 import functools
-import json
 import math
 import pickle
-import sqlite3
 
 import numpy as np
 import pytest
@@ -476,19 +474,6 @@ def test_the_unit_is_kept_in_the_file(tmp_path):
     model.set_params(epsilon=left, accountant=again).fit(X, Y)  # what is left is left for persons
     assert again.remaining() < 1e-3
     assert "record, at most 3 a person" in str(again.report())
-
-
-def test_a_file_that_states_no_unit_is_of_records(tmp_path):
-    """As every file that an earlier version wrote: the hash of its parameters stays."""
-    path = tmp_path / "rows.ledger"
-    PrivacyAccountant(2.0, DELTA, path=path)
-    with sqlite3.connect(path) as connection:
-        (stated,) = connection.execute("SELECT parameters FROM ledger").fetchone()
-    assert "max_contributions" not in json.loads(stated)
-    ledger = PrivacyAccountant.open(path)
-    assert ledger.max_contributions == 1
-    with pytest.raises(ValueError, match=r"private under Persons\(2"):
-        DPRidgeSkGD(delta=DELTA, neighboring=Persons(2), accountant=ledger).fit(X, Y)
 
 
 def test_a_reservation_is_of_one_unit():

@@ -23,13 +23,11 @@ from ._files import check_locks, create_file, say_new, say_where, sweep_drafts, 
 from ._ledger_entries import Balance, canonical, now
 from ._sqlite import (
     RESTORE,
-    SIGNATURE,
     connected,
     has_its_triggers,
     read_entries,
     read_parameters,
     sha256,
-    upgrade,
     uri,
 )
 
@@ -138,7 +136,6 @@ class Ledger:
             balance, previous = self._head(connection, seen)
             if not admits(balance):
                 return balance, None
-            upgrade(connection)  # a file of an earlier version, when it is written to
             after = balance.after(facts)
             last = insert(connection, after, previous, facts)
             connection.execute("COMMIT")
@@ -202,8 +199,7 @@ class Ledger:
                 raise self._broken(f"the sums of entry {number} are not those of the entries")
 
     def _check_hash(self, row, previous):
-        unsigned = SIGNATURE if all(row[name] is None for name in SIGNATURE) else ()
-        content = {name: row[name] for name in row if name not in ("hash", *unsigned)}
+        content = {name: row[name] for name in row if name != "hash"}
         if sha256(canonical(content | {"previous": previous})) != row["hash"]:
             raise self._broken(f"entry {row['id']} is not what was written")
 

@@ -33,7 +33,7 @@ class LedgerParameters:
     testing: bool
     limit: float
     reserve: float
-    max_contributions: int | None = 1  # a file does not state it where records are the unit
+    max_contributions: int | None
 
     @property
     def neighbours(self):
@@ -41,10 +41,7 @@ class LedgerParameters:
         return self.neighboring, self.max_contributions
 
     def to_json(self):
-        stated = dataclasses.asdict(self)
-        if self.max_contributions == 1:
-            del stated["max_contributions"]
-        return canonical(stated)
+        return canonical(dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,9 +132,8 @@ class LedgerEntry(ReadableRepr):
         Version of the package that wrote it.
     hash : str
         SHA-256 of the entry and of the hash before it.
-    user, host, note : str or None
-        As the `PrivacyAccountant` that charged states them; "" where it states none, and None in
-        an entry that an earlier version of the package wrote.
+    user, host, note : str
+        As the `PrivacyAccountant` that charged states them; "" where it states none.
     """
 
     id: int
@@ -153,9 +149,9 @@ class LedgerEntry(ReadableRepr):
     private: bool
     version: str
     hash: str
-    user: str | None = None
-    host: str | None = None
-    note: str | None = None
+    user: str
+    host: str
+    note: str
 
     def __str__(self):
         return f"{self.id}, {self.time:%Y-%m-%d %H:%M:%S} UTC: {self.estimator}, {self.event}"

@@ -215,7 +215,7 @@ def rows_of(report):
             "id": entry.id,
             "time (UTC)": f"{entry.time:%Y-%m-%d %H:%M}",
             "by": "@".join(filter(None, (entry.user, entry.host))),
-            "note": entry.note or "",
+            "note": entry.note,
             "estimator": f"{entry.estimator}({params})" if params else entry.estimator,
             "released": entry.event.partition(", under ")[0],
             "n": entry.n_samples,

@@ -27,8 +27,7 @@ from ._ledger_entries import LedgerParameters
 
 TEMPORARY = "dpcd-ledger-"  # folders of ledgers that go with their process
 APPLICATION_ID = 0x64706364  # "dpcd"
-SCHEMA_VERSION = 4
-UNSIGNED_VERSION = 3  # its entries name no user, host or note
+SCHEMA_VERSION = 5
 BUSY_SECONDS = 60.0
 URI_OPTIONS = "mode=rw"  # never creates a file: a ledger that was deleted must not come back empty
 
@@ -51,9 +50,9 @@ CREATE TABLE entries (
     delta_sum TEXT NOT NULL,
     all_private INTEGER NOT NULL,
     hash TEXT NOT NULL,
-    user TEXT,
-    host TEXT,
-    note TEXT
+    user TEXT NOT NULL,
+    host TEXT NOT NULL,
+    note TEXT NOT NULL
 );
 """
 _TRIGGERS = (
@@ -69,7 +68,6 @@ _TRIGGERS = (
     WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM entries)
     BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END""",
 )
-SIGNATURE = ("user", "host", "note")  # NULL in entries of UNSIGNED_VERSION, which hash without them
 
 RESTORE = (
     "Restore a copy that holds every charge; if there is none, count the whole budget as spent"
@@ -135,28 +133,15 @@ def write_schema(connection, parameters):
     connection.execute("INSERT INTO ledger VALUES (?, ?)", (text, sha256(text)))
 
 
-def upgrade(connection):
-    """Give a file of UNSIGNED_VERSION the columns of this one; call within a transaction."""
-    if _version_of(connection) == UNSIGNED_VERSION:
-        for name in SIGNATURE:
-            connection.execute(f"ALTER TABLE entries ADD COLUMN {name} TEXT")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
 def read_entries(connection, which):
-    """Rows of entries as dicts, of either version; `which` ends the statement.
+    """Rows of entries as dicts; `which` ends the statement.
 
     No cursor has a name: an error that is kept after an interrupt would hold the file open by it.
     """
     connection.row_factory = sqlite3.Row
     rows = connection.execute(f"SELECT * FROM entries {which}").fetchall()
     connection.row_factory = None
-    return [dict.fromkeys(SIGNATURE) | dict(row) for row in rows]
-
-
-def _version_of(connection):
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return version
+    return list(map(dict, rows))
 
 
 def read_parameters(connection, path):
@@ -178,11 +163,11 @@ def read_parameters(connection, path):
             f"the file {path} is no ledger of dpcd_sklearn; nothing was released. Choose "
             f"another path; if it was a ledger, it is damaged. {RESTORE}"
         )
-    version = _version_of(connection)
-    if version not in (UNSIGNED_VERSION, SCHEMA_VERSION):
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
         raise LedgerError(
             f"the ledger {path} has schema version {version}, and this version of dpcd_sklearn "
-            f"reads {UNSIGNED_VERSION} and {SCHEMA_VERSION}; nothing was released. Use the version "
+            f"reads {SCHEMA_VERSION}; nothing was released. Use the version "
             "of dpcd_sklearn that wrote the ledger, or make a new one whose budget is what "
             "remaining() of that version says"
         )
