@@ -539,6 +539,7 @@ COMPRESSED = {
     "negative pointers": {"indptr": at(1, -(2**30))},
     "pointers beyond the end": {"indptr": at(-1, 2**30)},
     "pointers that start late": {"indptr": at(0, 1)},
+    "pointers that end at nothing": {"indptr": at(-1, 0)},
     "too few pointers": {"indptr": shorter},
     "too few entries": {"data": shorter},
     "indices that are no integers": {"indices": lambda array: array + 0.5},

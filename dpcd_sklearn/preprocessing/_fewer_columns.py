@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.accounting._calibration import (
@@ -290,11 +291,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     def _keep(self, covariance):
         values, vectors = eigh(covariance)
         kept = slice(None, -self.n_components - 1, -1)
-        components = vectors.T[kept]
-        largest = np.take_along_axis(
-            components, np.abs(components).argmax(axis=1)[:, np.newaxis], axis=1
-        )
-        self.components_ = components * np.where(largest < 0, -1.0, 1.0)
+        _, self.components_ = svd_flip(None, vectors.T[kept].copy(), u_based_decision=False)
         self.explained_variance_ = values[kept]
         self._n_features_out = len(self.components_)
 

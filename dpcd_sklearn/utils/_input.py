@@ -205,10 +205,9 @@ def refuse_broken(X):
         return
     if len(X.shape) != 2:
         raise ValueError(f"sparse X must have 2 dimensions, got {len(X.shape)}")
-    check = _CHECKS_OF_FORMATS.get(X.format)
     try:
-        sound = check is None or check(X)
-    except (AttributeError, TypeError, ValueError, IndexError):  # not even arrays
+        sound = _is_sound(X)
+    except (AttributeError, TypeError, ValueError, IndexError, ArithmeticError):  # no such arrays
         sound = False
     if not sound:
         raise ValueError(f"an index of sparse X is out of range, or its {X.format} arrays broken")
@@ -273,60 +272,36 @@ def _is_canonical(X):
     return True
 
 
-def _whole(indices):
-    array = np.asarray(indices)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise TypeError("indices are one-dimensional arrays of integers")
-    return array
+# Arrays of whole numbers that say where entries lie, in the order that SciPy takes them.
+_PLACES = dict.fromkeys(("csr", "csc", "bsr"), ("indices", "indptr"))
+_PLACES |= {"coo": ("row", "col"), "dia": ("offsets",)}
 
 
-def _within(indices, size):
-    return not indices.size or (indices.min() >= 0 and indices.max() < size)
-
-
-def _compressed(X):
-    data, indices, indptr = np.asarray(X.data), _whole(X.indices), _whole(X.indptr)
-    shape, dimensions = X.shape, 1
-    if X.format == "bsr":
-        blocks, dimensions = data.shape[1:], 3
-        if 0 in blocks or any(n % b for n, b in zip(shape, blocks, strict=True)):
-            return False
-        shape = tuple(n // b for n, b in zip(shape, blocks, strict=True))
-    n_lines, size = shape[::-1] if X.format == "csc" else shape
-    if data.ndim != dimensions or len(indptr) != n_lines + 1 or indptr[0] != 0:
+def _is_sound(X):
+    """Whether the parts of a sparse X fit its shape; SciPy's checks may raise a ValueError."""
+    n_rows, n_columns = X.shape
+    if X.format == "lil":
+        pairs = list(zip(X.rows, X.data, strict=True))
+        fits = all(len(at) == len(cells) and _are_within(at, n_columns) for at, cells in pairs)
+        return len(pairs) == n_rows and fits
+    if X.format == "dok":
+        return all(0 <= i < n_rows and 0 <= j < n_columns for i, j in X.keys())
+    places = tuple(np.asarray(getattr(X, name)) for name in _PLACES[X.format])
+    if not all(map(_are_whole, places)):
         return False
-    n_stored = int(indptr[-1])
-    if n_stored > min(len(indices), len(data)) or (indptr[1:] < indptr[:-1]).any():
-        return False
-    return _within(indices[:n_stored], size)
+    parts = (X.data, places) if X.format == "coo" else (X.data, *places)
+    again = getattr(sparse, f"{X.format}_array")(parts, shape=X.shape)  # of the same arrays
+    if not hasattr(again, "check_format"):
+        return True
+    again.check_format(full_check=True)
+    # of no entries SciPy does not look at the pointers
+    return not (again.indptr[1:] < again.indptr[:-1]).any()
 
 
-def _coordinates(X):
-    row, col = _whole(X.row), _whole(X.col)
-    same = len(row) == len(col) and np.shape(X.data) == row.shape
-    return same and _within(row, X.shape[0]) and _within(col, X.shape[1])
+def _are_whole(places):
+    return not places.size or places.dtype.kind in "iu"
 
 
-def _lists(X):
-    lines = list(zip(X.rows, X.data, strict=True))
-    if len(lines) != X.shape[0]:
-        return False
-    return all(len(at) == len(cells) and _within(_whole(at), X.shape[1]) for at, cells in lines)
-
-
-def _keys(X):
-    return all(
-        len(key) == 2 and all(0 <= i < n for i, n in zip(key, X.shape, strict=True))
-        for key in X.keys()
-    )
-
-
-_CHECKS_OF_FORMATS = {
-    "csr": _compressed,
-    "csc": _compressed,
-    "bsr": _compressed,
-    "coo": _coordinates,
-    "dia": lambda X: np.ndim(X.data) == 2 and len(_whole(X.offsets)) == len(X.data),
-    "lil": _lists,
-    "dok": _keys,
-}
+def _are_within(places, size):
+    places = np.asarray(places)
+    return _are_whole(places) and (not places.size or 0 <= places.min() <= places.max() < size)
