@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,8 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
 )
@@ -61,6 +64,19 @@ def test_without_bounds_of_the_target_nothing_is_scored_and_the_nearest_is_fitte
     assert search.best_params_ == {f"{name}__solver": "newton"}
     assert search.score(X_test, y_test) > 0.4
     assert search.privacy_event_ == DPLinearRegressor(epsilon=3.0).planned_event(N, P)
+
+
+OF_ONE_STRENGTH = [DPPoissonRegressor, DPQuantileRegressor]
+OF_ONE_STRENGTH += [partial(DPLinearRegressor, "poisson", penalty="l2")]
+
+
+@table("kind", OF_ONE_STRENGTH)
+def test_strengths_that_no_fit_chooses_among_are_run(data, kind):
+    X, y, *_ = data
+    model = kind(feature_bounds=(-1, 1), target_bounds=(0, 3))
+    search = PrivateSearchCV(model, {"alpha": [1e-3, 1e-2]}, epsilon=30.0).fit(X, np.abs(y))
+    assert search.n_splits_ == 1 and len(search.cv_results_["params"]) == 2
+    assert search.best_estimator_.alpha == search.best_params_["alpha"]
 
 
 LEAKY = make_pipeline(StandardScaler(), DPLassoCD())

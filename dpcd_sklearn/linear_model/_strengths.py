@@ -12,9 +12,10 @@ from sklearn.linear_model import ElasticNetCV, LogisticRegressionCV, RidgeCV
 from sklearn.model_selection import GridSearchCV
 
 from ..penalties import GroupLasso
-from ..plan._strengths import LEAST_SIGNAL, Strength
+from ..plan._strengths import LEAST_SIGNAL, Strength, need_of_choice
 from ..utils._public import check_real
 from ..utils._warnings import warn
+from ._parameters import stated_solver
 from ._warm_start import EarlierFit
 
 WITH_STRENGTH = ("l1", "l2", "elasticnet")
@@ -149,14 +150,14 @@ def _chooses(words, strengths, ratios):
 def can_choose(model, *, columns=False):
     """Whether one fit of it can choose among penalties with strengths, whatever its budget is.
 
-    Or among columns, which it can without a penalty too.
+    With `columns`, whether it can choose among columns.
     """
-    solver = getattr(model.solver, "word", model.solver)
-    descends = model.coef_path or getattr(model, "max_iter", "auto") != "auto"
-    stated = any(getattr(model, name, None) is not None for name in model._of_its_name)
-    if stated or descends or solver not in ("auto", "newton"):
+    try:
+        model._validate_params()
+        solver, loss = stated_solver(model), model._loss(1, 1.0)
+    except (TypeError, ValueError):  # a fit would refuse it, as some do a list of strengths
         return False
-    if model.inference or model.constraint is not None:
+    if need_of_choice(model, solver, loss):
         return False
     words = values_of(model.penalty)
     if columns and words == [None]:

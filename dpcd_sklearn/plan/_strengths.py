@@ -86,20 +86,24 @@ class StrengthPath:
         return replace(self, coefs=change(self.coefs))
 
 
+def need_of_choice(stated, solver, loss):
+    """The parameter without which no choice among strengths is made, in words; None if all fit."""
+    if solver.word not in ("auto", "newton"):
+        return f"solver='auto' or 'newton', not {solver.word!r}"
+    if not loss.has_known_errors:
+        return "loss='squared' or 'huber'"
+    if stated.inference:
+        return "inference=False: errors of coefficients after a choice are not known"
+    if stated.constraint is not None:
+        return "constraint=None"
+    if stated.coef_path or stated.max_iter != "auto":
+        return "coef_path=False and max_iter='auto'"
+    return None
+
+
 def refuse(request):
-    """Raise a ValueError where strengths can't be chosen, whatever the numbers are."""
-    needs = None
-    if request.solver.word not in ("auto", "newton"):
-        needs = f"solver='auto' or 'newton', not {request.solver.word!r}"
-    elif not request.loss.has_known_errors:
-        needs = "loss='squared' or 'huber'"
-    elif request.inference:
-        needs = "inference=False: errors of coefficients after a choice are not known"
-    elif request.constraint is not None:
-        needs = "constraint=None"
-    elif request.coef_path or request.max_iter != "auto":
-        needs = "coef_path=False and max_iter='auto'"
-    if needs:
+    """Raise a ValueError where strengths can't be chosen."""
+    if needs := need_of_choice(request, request.solver, request.loss):
         raise ValueError(
             f"several strengths of a penalty are chosen among by what Newton steps release, which "
             f"needs {needs}; or state one strength"
