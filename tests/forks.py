@@ -128,3 +128,8 @@ def die_at_line(number, module):
         return count
 
     sys.settrace(count)
+
+
+def no_hard_links(source, target):
+    """In place of ``os.link``, on a file system that has none."""
+    raise PermissionError("no hard links here")

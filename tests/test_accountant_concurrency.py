@@ -11,7 +11,7 @@ from pathlib import Path
 import cloudpickle
 import numpy as np
 import pytest
-from forks import at_once, forked, in_a_new_process
+from forks import at_once, forked, in_a_new_process, no_hard_links
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -189,15 +189,12 @@ def test_a_name_that_another_creator_has_reserved_is_waited_for(tmp_path, monkey
     """Without hard links the name stands empty before the ledger is moved there."""
     path, replace, reserved = tmp_path / "shared.ledger", os.replace, threading.Event()
 
-    def no_link(source, target):
-        raise PermissionError("no hard links here")
-
     def slow(source, target):
         reserved.set()
         time.sleep(0.2)
         replace(source, target)
 
-    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(os, "link", no_hard_links)
     monkeypatch.setattr(os, "replace", slow)
     made = []
     create = threading.Thread(target=lambda: made.append(PrivacyAccountant(1.0, 1e-5, path=path)))

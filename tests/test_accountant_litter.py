@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from forks import ENVIRONMENT, die_at_line, forked, in_a_new_process
+from forks import ENVIRONMENT, die_at_line, forked, in_a_new_process, no_hard_links
 
 from dpcd_sklearn.exceptions import LedgerError
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
@@ -54,10 +54,6 @@ def reaped():
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-
-
-def no_hard_links(source, target):
-    raise PermissionError("no hard links here")
 
 
 @pytest.mark.parametrize("links", [True, False])

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from tables import table
+from test_accountant_ledger import PlannedEstimator
 
 from dpcd_sklearn import PrivacyAccountant
 from dpcd_sklearn.privacy.accounting import (
@@ -84,14 +85,6 @@ PURE_ROW = Cost(
 FIT = FitEvent((BlurredEvent(0.2, 4),))
 
 
-class Estimator:
-    def __init__(self, event):
-        self.event = event
-
-    def planned_event(self, n_samples, n_features, n_outputs=1):
-        return self.event
-
-
 def ledger(epsilon=5.0):
     return PrivacyAccountant(epsilon=epsilon, delta=1e-5)
 
@@ -142,7 +135,7 @@ def test_one_row_makes_an_event_that_every_measure_takes(monkeypatch):
 def test_one_row_makes_an_event_that_the_ledger_counts(monkeypatch):
     monkeypatch.setitem(COSTS, BlurredEvent, GAUSSIAN_ROW)
     accountant = ledger()
-    cost = accountant.cost(Estimator(FIT), 100, 3)
+    cost = accountant.cost(PlannedEstimator(FIT), 100, 3)
     assert gdp_squared(FIT) < cost.amount <= gdp_squared(FIT) * (1 + 2e-12)
     assert cost.epsilon == gdp_epsilon(0.4, 1e-5) and cost.fits_left >= 1
     assert accountant.charge(FIT).redeem() == FIT
@@ -174,7 +167,7 @@ MEASURES = [
     lambda event: loss_of(event, 1e-15),
     lambda event: list(checked_releases(event)),
     lambda event: ledger().charge(event),
-    lambda event: ledger().cost(Estimator(event), 100, 3),
+    lambda event: ledger().cost(PlannedEstimator(event), 100, 3),
 ]
 
 

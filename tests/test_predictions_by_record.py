@@ -24,6 +24,7 @@ from dpcd_sklearn import (
     DPLogisticGCD,
     DPRidgeSkGD,
     PrivacyAccountant,
+    linear_model,
 )
 from dpcd_sklearn.linear_model import _prediction
 from dpcd_sklearn.linear_model._prediction import margins_of
@@ -50,6 +51,9 @@ MODELS = {
         DPRidgeSkGD(),
         DPLinearRegressor("huber", solver="sgd"),
         DPLinearRegressor(solver="newton", penalty="l2"),
+        linear_model.DPQuantileRegressor(),
+        linear_model.DPLassoCV([1.0, 10.0]),
+        linear_model.DPPoissonRegressor(),
     ],
     "targets": [DPRidgeSkGD()],
     "binary": [DPLogisticGCD(classes=[0, 1]), DPLinearClassifier(classes=[0, 1])],
@@ -98,7 +102,10 @@ def model_of(kind, number, n_features, bounds):
     if kind == "targets":
         y = np.column_stack([y, y, y])
     stated = {"feature_bounds": BOUNDS["with zero"], "delta": 1e-5, "max_iter": 1}
+    stated = {name: value for name, value in stated.items() if name in model.get_params()}
     model.set_params(**stated).fit(X, y)
+    if kind == "one target":
+        model.target_bounds_ = None
     coef = rng.standard_normal((N_OUTPUTS[kind], n_features)) / 8
     model.coef_ = coef[0] if kind == "one target" else coef
     if bounds is None:
@@ -142,6 +149,8 @@ def test_what_is_predicted_follows_from_the_record_alone(kind, number):
             alone = {name: getattr(model, name)(X) for name in methods}
             margins = twin(X, np.atleast_2d(model.coef_), model.intercept_, model.feature_bounds_)
             of_margins = alone["decision_function" if len(methods) > 1 else "predict"]
+            if isinstance(model, linear_model.DPPoissonRegressor):
+                margins = np.vectorize(math.exp)(margins)
             assert np.array_equal(of_margins.reshape(margins.shape), margins)
             for n in SIZES:
                 rows, part, replaced = with_neighbour(X, n, rng)
@@ -379,7 +388,10 @@ def test_what_is_not_known_is_asked_for_one_record_at_a_time():
     class Mine(DPRidgeSkGD):
         pass
 
-    assert answers_in_batches(private("r2")) and not answers_in_batches(Mine())
+    assert not answers_in_batches(Mine())
+    assert not answers_in_batches(private("accuracy").fit(X, X[:, 0] > 0).to_sklearn())
+    for name in linear_model.__all__:
+        assert answers_in_batches(getattr(linear_model, name)())
     steps = make_private_pipeline(BoundsScaler((-2, 2)), DPRidgeSkGD(), epsilon=1.0)
     assert answers_in_batches(steps)
 

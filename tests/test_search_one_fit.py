@@ -21,10 +21,9 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
-    DPPoissonRegressor,
-    DPQuantileRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
+    linear_model,
 )
 from dpcd_sklearn.model_selection import PrivateSearchCV, _runs, _splits
 from dpcd_sklearn.model_selection._search_plan import asked_of, planned
@@ -66,7 +65,7 @@ def test_without_bounds_of_the_target_nothing_is_scored_and_the_nearest_is_fitte
     assert search.privacy_event_ == DPLinearRegressor(epsilon=3.0).planned_event(N, P)
 
 
-OF_ONE_STRENGTH = [DPPoissonRegressor, DPQuantileRegressor]
+OF_ONE_STRENGTH = [linear_model.DPPoissonRegressor, linear_model.DPQuantileRegressor]
 OF_ONE_STRENGTH += [partial(DPLinearRegressor, "poisson", penalty="l2")]
 
 
