@@ -4,7 +4,6 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
@@ -263,8 +262,6 @@ def _sane(bounds):
 
 def _target(y, n_samples, classes):
     """y as an array, in words that quote no record; without classes finite doubles."""
-    if issparse(y):
-        raise TypeError("y must be an array, not a sparse matrix; pass y.toarray()")
     y = read_labels(y, classes)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")

@@ -113,19 +113,13 @@ class PrivateFit:
         return promised(*stated, n_samples)
 
     def _refuse_unprotected_charge(self):
-        """A ledger vouches for its entries: no entry for a fit that protects nobody."""
+        """No record is read for an entry that the ledger refuses: of a fit without noise."""
         if self.accountant is None or getattr(self.accountant, "testing", False):
             return
         if math.isinf(self.epsilon):
             raise ValueError(
                 "epsilon=inf releases without noise, which no budget admits. Fit without the "
                 "accountant, or make one with testing=True"
-            )
-        if isinstance(self.random_state, ReproducibleNoise):
-            raise ValueError(
-                "random_state=ReproducibleNoise(...) makes the noise removable, so the accountant "
-                "can't vouch for this fit. Leave random_state=None, or make the accountant with "
-                "testing=True"
             )
 
     def _stated_params(self):

@@ -77,10 +77,7 @@ def _as_array(estimator, X):
         "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
         "estimator": estimator,
     }  # fmt: skip
-    found = read_input(check_array, X, name="X", **checks)
-    if found.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must hold real numbers or categories")
-    return found
+    return read_input(check_array, X, name="X", **checks)
 
 
 def refuse_another_kind(categories, kind, name):
@@ -145,8 +142,6 @@ def read_target(estimator, y, n_samples):
         )
     labels, bounds = stated_target(estimator)
     if labels is None:
-        if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-            raise ValueError("Complex data not supported: y must hold real numbers")
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
         y = read_labels(y, labels)

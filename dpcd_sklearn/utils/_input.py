@@ -67,7 +67,7 @@ def read_input(check, *args, name, **kwargs):
         # all are checked, even where scikit-learn is told to assume that they are finite.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             if any(map(_has_complex_cells, args)):  # of which NumPy drops a part, with a warning
-                raise TypeError("Complex data not supported")
+                raise ValueError("Complex data not supported")
             return check(*args, **kwargs)
     except (MemoryError, RecursionError):
         raise
@@ -86,7 +86,9 @@ def read_input(check, *args, name, **kwargs):
 
 
 def _has_complex_cells(column):
-    """Whether a list, or a column of objects, has a cell that is one of NumPy's complex numbers."""
+    """Whether a list or an array has a cell that is one of NumPy's complex numbers."""
+    if getattr(getattr(column, "dtype", None), "kind", "") == "c":
+        return True
     of_objects = str(getattr(column, "dtype", "")) == "object" and column.ndim == 1
     kinds = set(map(type, column)) if of_objects or isinstance(column, (list, tuple)) else ()
     return any(issubclass(kind, np.complexfloating) for kind in kinds)
@@ -239,9 +241,7 @@ def without_duplicates(X):
         entries = X.tocoo()  # which adds nothing
         line, place, data = entries.row, entries.col, entries.data
     dtype = data.dtype if data.dtype in (np.float32, np.float64) else np.float64
-    if data.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must hold real numbers")
-    data = read_input(data.astype, np.float64, name="X")
+    data = read_input(np.asarray, data, dtype=np.float64, name="X")
     order = np.argsort(line, kind="stable")
     starts = np.searchsorted(line, np.arange(shape[0] + 1), sorter=order)
     # two transpositions count entries line by line, so they are stable, and faster than a sort

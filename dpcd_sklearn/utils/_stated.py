@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from ._compat import BaseEstimator, validate_parameter_constraints
-from ._public import check_real, plain_number
+from ._public import check_count, check_real, plain_number
 from ._texts import ReadableRepr
 
 
@@ -83,11 +83,8 @@ class ReproducibleNoise(ReadableRepr):
     seed: int
 
     def __post_init__(self):
-        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral):
-            raise TypeError(f"seed must be an integer, got {type(self.seed).__name__}")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed must lie within 0 and 2^32 - 1, got {self.seed}")
-        object.__setattr__(self, "seed", int(self.seed))
+        seed = check_count(self.seed, "seed", low=0, high=2**32 - 1)
+        object.__setattr__(self, "seed", seed)
 
     def __repr__(self):
         return f"ReproducibleNoise({self.seed})"
