@@ -30,6 +30,7 @@ from dpcd_sklearn.linear_model import _prediction
 from dpcd_sklearn.linear_model._prediction import margins_of
 from dpcd_sklearn.metrics import _metrics, make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, Model, ScoreFacts, answers_in_batches, read
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
@@ -408,6 +409,24 @@ def test_a_record_without_an_answer_is_never_right_and_no_error():
             assert score == pytest.approx(0.6, abs=0.01)
     scorer = make_private_scorer("r2", 1e6, delta=1e-6, target_bounds=(-1, 1))
     assert math.isfinite(scorer(model, X, y))
+
+
+def test_a_cell_of_a_list_decides_no_answer_for_other_records():
+    """A word among numbers makes words of all cells, if NumPy may choose their kind."""
+    rows = [[number, "ab"[number % 2]] for number in [*range(3)] * 400]
+    y = np.array([number == 1 for number, _ in rows])
+    model = DPLinearClassifier(classes=[False, True])
+    encoder = DPOneHotEncoder([[0, 1, 2], ["a", "b"]])
+    fitted = make_private_pipeline(encoder, model, epsilon=20.0).fit(rows, y)
+    expected = fitted.predict(rows)
+    np.testing.assert_array_equal(answers("accuracy", fitted, rows), expected)
+    other = [["a word", "a"], *rows[1:]]
+    np.testing.assert_array_equal(answers("accuracy", fitted, other)[1:], expected[1:])
+    pipeline = make_private_pipeline(encoder, model)
+    grid = {"dplinearclassifier__solver": ["skgd", "newton"]}
+    for X in (rows, np.array(rows, dtype=object)):
+        search = PrivateSearchCV(pipeline, grid, epsilon=50.0, distribution="all").fit(X, y)
+        assert search.best_score_ > 0.9
 
 
 def test_records_that_are_no_numbers_are_asked_for_one_by_one():

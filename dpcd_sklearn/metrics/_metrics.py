@@ -200,7 +200,8 @@ def read(X):
     if issparse(X):
         X = without_duplicates(X).tocsr()
     elif not _is_frame(X):
-        X = read_input(np.asarray, X, name="X")
+        # of a list NumPy would choose one kind by all records, and write 1 as "1" beside a word
+        X = read_input(np.asarray, X, dtype=None if hasattr(X, "dtype") else object, name="X")
     if len(X.shape) != 2 and _kind_of_texts(X) is None:
         raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X is a table")
     if 0 in X.shape:
@@ -214,7 +215,8 @@ def _is_frame(X):
 
 def _kind_of_texts(X):
     """The class of what X lists, where that are texts or dicts; else None."""
-    kinds = set(map(type, np.asarray(X).tolist())) if len(X.shape) == 1 else {None}
+    listed = np.asarray(X).tolist() if len(X.shape) == 1 else ()
+    kinds = {str if isinstance(one, str) else type(one) for one in listed}  # NumPy has its own
     return kinds.pop() if kinds in ({str}, {dict}) else None
 
 

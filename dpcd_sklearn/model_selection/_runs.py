@@ -19,6 +19,7 @@ from ..privacy.accounting._events import FitEvent, GaussianEvent
 from ..privacy.accounting._gaussian_dp import gdp_epsilon, largest_within
 from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._rehearsal import event_of
+from ..utils._cells import kind_of_dtype
 from ..utils._compat import safe_indexing
 from ..utils._persons import Persons, PersonsOfRows, relation_of
 from ..utils._public import width_of
@@ -107,9 +108,9 @@ def give_budget(estimator, release, budget, sizes, start=math.inf):
 
 
 def columns_of(estimator, X):
-    """Columns as a plan is told of them: a few rows if a PrivatePipeline takes them by name."""
+    """Columns as a plan is told of them: a few rows where a PrivatePipeline may take words."""
     part = budgeted_part(estimator)
-    if isinstance(part, PrivatePipeline) and hasattr(X, "columns"):
+    if isinstance(part, PrivatePipeline) and kind_of_dtype(getattr(X, "dtype", None)) != "numbers":
         return first_rows(X, whole=bool(part.public_steps))[0]
     return width_of(X)
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from numbers import Integral
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone, is_regressor
 
 from ..metrics import PrivateScorer, make_private_scorer
@@ -160,9 +159,7 @@ def read_searched_records(estimator, X, y):
     TypeError, ValueError
         If the target is none.
     """
-    if issparse(X):
-        X = without_duplicates(X)
-    X, n_samples = first_rows(X, whole=True)
+    X, n_samples = first_rows(without_duplicates(X), whole=True)
     y = target_of(estimator, y)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
