@@ -67,8 +67,7 @@ cdef int over_rows(Work work, void *of, Py_ssize_t n_rows, Py_ssize_t n_columns,
 def call_in_threads(function, tasks, n_threads):
     """Call function(task) for every task, in so many threads."""
     if n_threads == 1:
-        for task in tasks:
-            function(task)
+        list(map(function, tasks))
         return
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(function, tasks))  # where an error is raised again
