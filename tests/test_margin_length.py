@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from tables import table
+from threadpoolctl import threadpool_limits
 
 from dpcd_sklearn import DPLinearClassifier, PrivacyAccountant
 from dpcd_sklearn.loops._problem import Solution
@@ -97,11 +98,12 @@ def test_a_monotone_fit_is_zero_at_the_length():
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_number_of_a_record_is_its_own(n_classes):
-    """The same bits alone, in a batch, of sparse rows and of another layout."""
+    """The same bits alone, in a batch, of sparse rows, of another layout and in threads."""
     n_outputs, lengths = n_classes if n_classes > 2 else 1, [0.5, 1.0]
     loss = MultinomialLoss() if n_classes > 2 else LogisticLoss()
     known, coef = RNG.normal(size=n_outputs), RNG.normal(size=(n_outputs, P + 1))
-    labels = RNG.integers(0, n_classes, N).astype(float)
+    X, n = RNG.uniform(-1, 1, (20_000, P)), 20_000  # three batches
+    labels = RNG.integers(0, n_classes, n).astype(float)
     bounds = -np.ones(P) / 2, np.ones(P) / 2, np.zeros(P)
 
     def slopes(features, rows=slice(None), n_threads=1, coef=coef):
@@ -110,20 +112,18 @@ def test_a_number_of_a_record_is_its_own(n_classes):
 
     columns = slopes(X)
     moved = X.clip(-0.5, 0.5) @ coef[:, :P].T + coef[:, P]
-    weight = 1.5 / np.maximum(np.ptp(np.c_[np.zeros(N), moved][:, n_outputs > 1 :], axis=1), 1.5)
+    weight = 1.5 / np.maximum(np.ptp(np.c_[np.zeros(n), moved][:, n_outputs > 1 :], axis=1), 1.5)
     for column, length in zip(columns.T, lengths, strict=True):
-        ahead, behind = (
-            loss.value(np.squeeze(known + f * moved), labels)
-            for f in (length + 1e-6, length - 1e-6)
-        )
+        beside = length + 1e-6, length - 1e-6
+        ahead, behind = (loss.value(np.squeeze(known + f * moved), labels) for f in beside)
         assert_allclose(column, weight * (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-6)
     assert np.abs(columns).max() < 1.5 + 1e-6 and weight.min() < 0.5
-    for other in (np.asfortranarray(X), csr_matrix(X)):
-        assert_array_equal(slopes(other, n_threads=2), columns)
     alone = [slopes(X, slice(i, i + 1)) for i in range(9)]
     assert_array_equal(np.concatenate(alone), columns[:9])
-    with np.errstate(all="ignore"):
-        huge = slopes(np.full((N, P), 1e300), coef=1e300 * coef)
+    with threadpool_limits(3, user_api="openmp"):
+        for other in (X, np.asfortranarray(X), csr_matrix(X)):
+            assert_array_equal(slopes(other, n_threads=3), columns)
+        huge = slopes(np.full((n, P), 1e300), n_threads=3, coef=1e300 * coef)
     assert np.isfinite(huge).all() and abs(huge).max() < 1.5 + 1e-6
 
 

@@ -240,7 +240,7 @@ def test_partitions_must_be_alike(last, message):
 
 def test_labels_of_other_kinds_and_empty_fits_are_refused():
     parts = [(0, X[:100], TWO[:100]), (1, X[100:], THREE[100:])]
-    with pytest.raises(ValueError, match="partition 1 has y of dtype kind 'number'"):
+    with pytest.raises(ValueError, match="partition 1 has kind_of_y 'numbers'"):
         fit_partitions(clone(MODELS["greedy logistic"][0]), lambda t: [t(*part) for part in parts])
     with pytest.raises(ValueError, match="every partition of X is empty"):
         fit_partitions(clone(MODELS["skgd"][0]), run_on([0, 0], X, Y))

@@ -20,7 +20,7 @@ from ..utils._cells import (
     read_labels,
     stated_labels,
 )
-from ..utils._compat import ClassifierMixin
+from ..utils._compat import ClassifierMixin, attach_unique, cached_unique
 from ..utils._input import read_input
 from ..utils._public import check_real
 from ..utils._typing import ArrayLike
@@ -85,8 +85,10 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
         if self.classes is None:
             # both publish the labels, and may raise or warn about them: documented
             y = _of_one_kind(y)
-            check_classification_targets(y)
-            classes = np.unique(y if sample_weight is None else y[sample_weight > 0])
+            labelled = attach_unique(y)  # which are looked for once
+            check_classification_targets(labelled)
+            counted = labelled if sample_weight is None else attach_unique(y[sample_weight > 0])
+            classes = cached_unique(counted)
         else:
             classes = self._stated_classes()
         self._check_number_of(classes)

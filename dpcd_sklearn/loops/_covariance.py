@@ -196,20 +196,17 @@ class DescentWalk:
         return self.clip**2 * found, of_iterate
 
 
-def _or(nothing):
+def _if_regular(found_of):
     """Where matrices that were released are not finite, or have no inverse, nothing is known."""
 
-    def kept(found_of):
-        @wraps(found_of)
-        def found(problem, walk, coef, *args, **kwargs):
-            try:
-                return found_of(problem, walk, coef, *args, **kwargs)
-            except np.linalg.LinAlgError:
-                return nothing(len(coef))
+    @wraps(found_of)
+    def found(problem, walk, coef, *args, **kwargs):
+        try:
+            return found_of(problem, walk, coef, *args, **kwargs)
+        except np.linalg.LinAlgError:
+            return _nothing(len(coef))
 
-        return found
-
-    return kept
+    return found
 
 
 def _nothing(size):
@@ -217,7 +214,7 @@ def _nothing(size):
     return Inference(nothing, nothing, False, np.zeros(size), np.eye(size), np.zeros((size, 0)))
 
 
-@_or(_nothing)
+@_if_regular
 def inference_of(
     problem, walk, coef, moments, *, squares, n_records, gradient_noise, moment_noise, is_fixed
 ):
@@ -286,7 +283,7 @@ def inference_of(
     return Inference(sampling, privacy, True, left, out @ safe, out @ unsafe, doubt)
 
 
-@_or(_nothing)
+@_if_regular
 def noise_of(problem, walk, coef, *, before, curvature_noise, gradient_noise, is_fixed):
     """Covariance of the coefficients by the noise alone, of a squared loss without moments.
 

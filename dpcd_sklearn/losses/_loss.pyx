@@ -82,5 +82,6 @@ cdef class Loss:
         out = np.empty_like(margins)
         cdef double[:, ::1] o = np.atleast_2d(out)
         if t.shape[0]:
-            self.derivatives(t.shape[0], m.shape[0], &m[0, 0], &t[0], &o[0, 0])
+            with nogil:
+                self.derivatives(t.shape[0], m.shape[0], &m[0, 0], &t[0], &o[0, 0])
         return out.T

@@ -44,6 +44,11 @@ class PartitionFacts(NamedTuple):
         """Integers or strings, of which ids of one partition are one kind; None of no ids."""
         return ("strings" if isinstance(self.ids[0], str) else "integers") if self.ids else None
 
+    @property
+    def kind_of_y(self):
+        """Numbers, which booleans are, or the kind of another dtype."""
+        return "numbers" if self.labels.dtype.kind in "iufb" else self.labels.dtype.kind
+
     def differing(self, other):
         """The name of a fact that is not the other's, or None."""
         for name, own, there in zip(self._fields, self, other, strict=True):

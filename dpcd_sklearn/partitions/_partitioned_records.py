@@ -143,7 +143,7 @@ class PartitionedRecords(RecordsOfAFit):
 
     def _refuse_strangers(self, facts):
         """Partitions must be alike in what a fit in one place has one of."""
-        for name in ("n_features", "dtype", "sparse", "columns", "kind_of_ids"):
+        for name in ("n_features", "dtype", "sparse", "columns", "kind_of_ids", "kind_of_y"):
             of_first = getattr(facts[0], name)
             for number, one in zip(self._numbers, facts, strict=True):
                 if getattr(one, name) != of_first:
@@ -151,12 +151,6 @@ class PartitionedRecords(RecordsOfAFit):
                         f"partition {number} has {name} {getattr(one, name)!r}, partition "
                         f"{self._numbers[0]} has {of_first!r}: make them alike before the fit"
                     )
-        for number, one in zip(self._numbers, facts, strict=True):
-            if _kind(one.labels) != _kind(facts[0].labels):
-                raise ValueError(
-                    f"partition {number} has y of dtype kind {_kind(one.labels)!r}, partition "
-                    f"{self._numbers[0]} of {_kind(facts[0].labels)!r}: convert y before the fit"
-                )
 
     def weighted(self):
         return self._place(PlaceOf("weighted", (), self._classes))
@@ -225,12 +219,6 @@ def _reader_of(model):
     reader.solver = "auto"
     vars(reader).update(dict.fromkeys({"sampling"} & params.keys()))
     return reader
-
-
-def _kind(labels):
-    return {"i": "number", "u": "number", "f": "number", "b": "number"}.get(
-        labels.dtype.kind, labels.dtype.kind
-    )
 
 
 # ---- Partitions that any engine holds: it runs one function on each of them ----------------------

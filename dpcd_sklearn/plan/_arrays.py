@@ -4,11 +4,12 @@ from mmap import mmap
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 
 from ..privacy.sums._margins import products
 from ..privacy.sums._place import LocalPlace
-from ..utils._threads import effective_n_threads
+from ..utils._threads import call_in_threads, effective_n_threads
 
 
 class Arrays(NamedTuple):
@@ -49,17 +50,23 @@ class Arrays(NamedTuple):
         if bounds is not None:
             *bounds, center = bounds
             offset = offset - coef @ center
-        margins = products(self.X, coef, bounds, n_threads=effective_n_threads(n_threads)) + offset
-        margins = np.clip(np.nan_to_num(margins), -1e6, 1e6)  # weights are tiny long before
-        columns = np.empty((len(margins), len(lengths)), dtype=np.float32, order="F")
-        for rows in gen_batches(len(margins), 2**13):  # in cache
-            moves, target = margins[rows].T, self.target[rows]
+        X = self.X.tocsr() if issparse(self.X) else self.X
+        columns = np.empty((X.shape[0], len(lengths)), dtype=np.float32, order="F")
+
+        @np.errstate(all="ignore")  # a thread has its own, and a warning would tell about records
+        def fill(rows):
+            margins = products(X[rows], coef, bounds) + offset
+            # weights are tiny long before
+            moves, target = np.clip(np.nan_to_num(margins), -1e6, 1e6).T, self.target[rows]
             size = np.ptp(moves, axis=0) if len(moves) > 1 else np.abs(moves[0])
             weight = largest / np.maximum(size, largest)
             for column, length in zip(columns.T, lengths, strict=True):
                 slopes = loss.gradient((known[:, np.newaxis] + length * moves).T, target).T
                 column[rows] = weight * sum(slopes * moves)  # output by output
-        return self._replace(X=columns, target=np.full(len(margins), -1.0))
+
+        batches = list(gen_batches(len(columns), 2**13))  # in cache
+        call_in_threads(fill, batches, min(effective_n_threads(n_threads), len(batches)))
+        return self._replace(X=columns, target=np.full(len(columns), -1.0))
 
     def of_output(self, k):
         """The same records with target k of several."""

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import StrOptions as _UnsortedStrOptions
+from sklearn.utils._unique import attach_unique, cached_unique
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 
@@ -16,21 +17,7 @@ from ._interrupts cimport Interrupts
 cdef extern from "_openmp.h":
     int dpcd_most_threads() noexcept nogil
 
-_FORKED = False
-
-
-def _notice_fork():
-    global _FORKED
-    _FORKED = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_notice_fork)
-
-
-def most_threads():
-    """The most that OpenMP admits: threadpoolctl, OMP_NUM_THREADS and joblib's workers set it."""
-    return dpcd_most_threads()
+_PROCESS = os.getpid()  # of the import: another one is a fork of it
 
 
 def effective_n_threads(n_threads):
@@ -42,7 +29,7 @@ def effective_n_threads(n_threads):
     """
     nested = get_active_backend()[0].nesting_level
     in_worker_thread = threading.current_thread() is not threading.main_thread()
-    if _FORKED or (in_worker_thread and (nested or n_threads is None)):
+    if os.getpid() != _PROCESS or (in_worker_thread and (nested or n_threads is None)):
         return 1
     return dpcd_most_threads() if n_threads is None else min(n_threads, dpcd_most_threads())
 
@@ -75,6 +62,15 @@ cdef int over_rows(Work work, void *of, Py_ssize_t n_rows, Py_ssize_t n_columns,
             raise MemoryError
         start = stop
     return 0
+
+
+def call_in_threads(function, tasks, n_threads):
+    """Call function(task) for every task, in so many threads."""
+    if n_threads == 1:
+        list(map(function, tasks))
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(function, tasks))  # where an error is raised again
 
 
 _BLAS_LOCK = threading.Lock()

@@ -102,8 +102,8 @@ class Dialogue:
     ----------
     changes : list of tuples
         All of them: a part that lost its memory is told them again.
-    failure : BaseException or None
-        What ended the dialogue, where no exception could be raised.
+    failed : bool
+        Whether an answer was lost, after which nothing more is asked.
     """
 
     def __init__(self, ask, opening):
@@ -132,10 +132,6 @@ class Dialogue:
                 )
             total += part
         return total
-
-    def fail(self):
-        """Refuse every later question."""
-        self.failed = True
 
     def __reduce__(self):
         raise TypeError("a dialogue holds answers of records: it is never copied or pickled")

@@ -60,7 +60,7 @@ cdef class RemoteSums(Sums):
                 self._kept = None
                 self._dialogue.change("move", _indices(block, size), _numbers(step, size))
             except BaseException as error:
-                self._dialogue.fail()
+                self._dialogue.failed = True
                 return hold(error)
         return True
 
@@ -70,7 +70,7 @@ cdef class RemoteSums(Sums):
                 self._totals = self._ask(question)
                 return &self._totals[0]
             except BaseException as error:
-                self._dialogue.fail()
+                self._dialogue.failed = True
                 hold(error)
         return NULL
 
