@@ -9,7 +9,9 @@ from scipy import sparse
 from sklearn.base import clone
 from tables import table
 
-from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
+from dpcd_sklearn import DPRidgeSkGD
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -183,3 +185,50 @@ def test_tails_without_a_centre_are_refused_before_the_charge(uncharged):
     scaler = DPStandardScaler(with_tails=True, with_centering=False, accountant=uncharged)
     with pytest.raises(ValueError, match="with_tails=True needs with_centering=True"):
         scaler.fit(delays())
+
+
+# --- within stated bounds -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_columns_are_scaled_to_the_part_of_stated_bounds_that_they_fill(epsilon):
+    """Bounds many times too wide, of which two columns fill all, and one a single point."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(40.0, 0.3, N), rng.random(N) < 0.2, rng.uniform(0, 9, N), np.full(N, 5.0)]
+    )
+    lo, hi = np.array([-100.0, 0.0, 0.0, 5.0]), np.array([100.0, 1.0, 9.0, 5.0])
+    scaler = DPStandardScaler(epsilon=epsilon, feature_bounds=(lo, hi)).fit(X)
+    assert abs(scaler.center_[0] - 40.0) < 0.3 and 0.6 < scaler.scale_[0] < 5.0
+    np.testing.assert_array_equal(scaler.center_[1:], [0.5, 4.5, 5.0])
+    np.testing.assert_array_equal(scaler.scale_[1:], [0.5, 4.5, 0.0])
+    found = scaler.feature_bounds_
+    assert (lo <= found[0]).all() and (found[1] <= hi).all()
+    Z = scaler.transform(X)
+    assert np.abs(Z).max() <= 1.0 and not Z[:, 3].any()
+    assert epsilon == math.inf or epsilon_of(scaler.planned_event(N, 4), N**-2) <= epsilon
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_few_records_leave_stated_bounds_as_they_are(neighboring, recwarn):
+    """Whatever is chosen with next to no evidence: it is a part in one column of many thousands."""
+    X = np.random.default_rng(0).normal(0.0, 0.01, (60, 40))
+    params = {"neighboring": neighboring, "feature_bounds": (-1, 1), "delta": 1e-6}
+    scaler = DPStandardScaler(epsilon=0.1, n_public=60 * (neighboring == "add_remove") or None)
+    assert (scaler.set_params(**params).fit(X).scale_ == 1.0).all()
+    assert not recwarn.list
+
+
+def test_the_largest_numbers_are_held_where_many_records_are_far():
+    X = np.random.default_rng(0).lognormal(size=(20_000, 3))
+    scaler = DPStandardScaler(epsilon=1.0, feature_bounds=(0, 1000)).fit(X)
+    assert (scaler.transform(X) >= 1.0).mean() < 0.01 and (scaler.scale_ < 200).all()
+
+
+def test_a_pipeline_tells_bounds_that_a_step_before_has():
+    X = np.random.default_rng(0).normal(0.0, 0.1, (4000, 2))
+    ridge = DPRidgeSkGD(target_bounds=(-1, 1))
+    steps = BoundsScaler((-50, 50)), DPStandardScaler(), ridge
+    pipeline = make_private_pipeline(*steps, epsilon=2.0).fit(X, X[:, 0])
+    assert pipeline.privacy_event_.releases[0].count == 2 * 4  # of the largest numbers too
+    assert (pipeline[1].scale_ < 0.02).all() and pipeline[1].feature_bounds is None

@@ -99,7 +99,8 @@ def test_cost_by_names_says_that_it_needs_made_up_rows():
 
 def test_gaps_are_filled_where_a_dtype_can_have_some():
     made = private_table_model(X[["visits", "smoker"]], classes=[0, 1], verbose=False)
-    assert "DPSimpleImputer" not in repr(made) and "BoundsScaler" in repr(made)
+    assert "DPSimpleImputer" not in repr(made)
+    assert made[0].transformers[0][1].feature_bounds == [(0, 1)]
     nullable = X[["visits"]].astype("Int64")
     assert "DPSimpleImputer" in repr(private_table_model(nullable, classes=[0, 1], verbose=False))
 
@@ -160,3 +161,28 @@ def test_date_parts_map_each_record_by_itself():
     with pytest.raises(ValueError, match="'admission_date'. seem to hold dates as words"):
         DPLinearClassifier(classes=[0, 1]).fit(BAD[["admission_date", "age"]], [1])
     private_table_model(parts, classes=[0, 1], bounds={"when_month": (1, 12)}, verbose=False)
+
+
+def test_stated_bounds_gain_where_records_fill_a_part_of_them():
+    """Places within wide bounds, beside words: R² was .3 with them, and .64 without any."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "latitude": rng.normal(45.0, 0.3, 6000),
+            "area": np.exp(7 + 0.5 * rng.normal(size=6000)).clip(200, 8000),
+            "zone": rng.choice([f"zone {k}" for k in range(20)], 6000),
+        }
+    )
+    y = table["latitude"] - 45 + 0.4 * np.log(table["area"] / 1000) + 0.2 * rng.normal(size=6000)
+    public = {
+        "bounds": {"latitude": (40, 50), "area": (100, 20_000)},
+        "categories": {"zone": [f"zone {k}" for k in range(20)]},
+    }
+    stated = {"target_bounds": (-2, 2), "delta": 1e-6, "verbose": False}
+    scores = [
+        private_table_model(table, **known, **stated)
+        .fit(table[:2000], y[:2000])
+        .score(table[2000:], y[2000:])
+        for known in (public, {})
+    ]
+    assert scores[0] > 0.5 and scores[0] > scores[1] - 0.1

@@ -281,7 +281,8 @@ def found_scales(plan, receipt, place, key):
             features = -reach, reach
     elif search.features is not None:
         if search.is_within:
-            found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
+            bounds = stated_bounds(plan.request)
+            found = find_scales_within(oracle, search.features, *bounds, evidence)
             if plan.part_of(FAR.name) is not None:
                 *found, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
             center, half_width = found
