@@ -47,8 +47,16 @@ PRIOR[0] = 4.0
 _OF_OTHERS = np.append(math.exp(-16), PRIOR[1:])
 _OF_OTHERS[1 - LOWEST] = 1000.0
 _SMALL_ONES, LARGEST = Fraction(1, 4), Fraction(1)
-# Noise grows with the width: odds fall by e² with each doubling.
-_TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
+
+
+def _tail_prior(evidence_beyond=math.inf):
+    """Odds of doublings: they fall by e² with each, or by as much as evidence leaves e^-4.5.
+
+    Noise grows with the width, and a width that no record asks for must be rare.
+    """
+    falls = max(2.0, 4.5 - evidence_beyond)
+    return np.exp(-np.minimum(falls * np.arange(N_DOUBLINGS), 16.0))
+
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
@@ -196,7 +204,8 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     half_width[mostly_zero] = np.ldexp(1 + 2.0**-20, octave + LOWEST - 1)
     tails = [(mostly_zero, [LARGEST, LARGEST], _odds_among_zeros(evidence))]
     if how == "tails":
-        tails += [(spread, [tail], _TAIL_PRIOR), (beside, [LARGEST], _TAIL_PRIOR)]
+        of_tail = _tail_prior(evidence * float(1 - tail))
+        tails += [(spread, [tail], of_tail), (beside, [LARGEST], _tail_prior())]
     for columns, quantiles, prior in tails:
         asked = {"around": (center, half_width), "columns": columns, "prior": prior}
         doublings = oracle.release_quantiles(of, quantiles, **asked).min(axis=0)
@@ -317,7 +326,7 @@ def find_scales_within(oracle, how, lo, hi, evidence):
     half_width = _WIDTH_OF_INTERVAL * reach
     if how != "within":
         farthest = TAIL if how == "tails within" else LARGEST
-        asked = {"around": (center, half_width), "prior": _TAIL_PRIOR}
+        asked = {"around": (center, half_width), "prior": _tail_prior()}
         (doublings,) = oracle.release_quantiles("features", [farthest], **asked)
         half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)
