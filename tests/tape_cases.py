@@ -552,6 +552,9 @@ for _name, _records, _make in [
     ("scaler, tails", numbers, estimator(DPStandardScaler, with_tails=True)),
     ("scaler, sparse", rare, estimator(DPStandardScaler, with_centering=False)),
     ("scaler, add_remove", numbers, estimator(DPStandardScaler, **ADD_REMOVE)),
+    ("scaler, within", numbers, estimator(DPStandardScaler, feature_bounds=(-1e4, 1e4))),
+    ("scaler, within, all", numbers, estimator(
+        DPStandardScaler, feature_bounds=(-1e4, 1e4), epsilon=50.0, **ADD_REMOVE)),
     ("robust", numbers, estimator(DPRobustScaler)),
     ("robust, bounds", numbers,
      estimator(DPRobustScaler, feature_bounds=(-1e4, 1e4), unit_variance=True)),

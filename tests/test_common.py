@@ -88,6 +88,7 @@ VARIANTS = [
         epsilon=5.0, neighboring="add_remove", n_public=100, delta=1e-4, copy=False
     ),
     preprocessing.DPStandardScaler(epsilon=math.inf),
+    preprocessing.DPStandardScaler(feature_bounds=(-10, 10)),
     preprocessing.RowNormClipper(0.5, copy=False),
 ]  # fmt: skip
 

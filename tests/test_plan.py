@@ -10,12 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLinearClassifier,
-    DPLogisticGCD,
-    DPRidgeSkGD,
-)
+from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLogisticGCD, DPRidgeSkGD
 from dpcd_sklearn.inspection import FitPlan, plan
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._find_budget import simulated_records

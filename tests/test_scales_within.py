@@ -135,17 +135,20 @@ def test_who_states_a_scale_or_asks_for_an_inference_has_the_bounds_that_he_stat
 SHARES = np.r_[0.01, np.arange(0.02, 1, 0.02), 0.99]
 
 
-@pytest.mark.parametrize("how", ["within", "tails within"])
+@pytest.mark.parametrize("how", ["within", "tails within", "all within"])
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
 def test_no_column_of_zeros_and_ones_is_seen_in_a_part_of_its_bounds(how, neighboring):
-    """With the least evidence that a search is begun with, in 10,000 columns of all shares."""
-    n, n_columns = 1000, 50 * len(SHARES)
-    event = choices_event(_scales._LEAST_OF_FEATURES[how] / n, 5 * n_columns, neighboring)
+    """With the least evidence that a search is begun with, in 10,000 columns of all shares.
+
+    A scaler may have next to none: it sees everything then.
+    """
+    n, n_columns, evidence = 1000, 50 * len(SHARES), _scales._LEAST_OF_FEATURES.get(how, 20.0)
+    event = choices_event(evidence / n, 5 * n_columns, neighboring)
     X = (np.random.default_rng(0).random((n, n_columns)) < np.repeat(SHARES, 50)).astype(float)
     for lo, hi in ((0.0, 1.0), (-3.0, 1.5)):
         oracle = QuantileOracle(charge(None, event), QuantileUnits(event), LocalPlace(X))
         bounds = np.full(n_columns, lo), np.full(n_columns, hi)
-        center, half_width = _scale_choices.find_scales_within(oracle, how, *bounds)
+        center, half_width = _scale_choices.find_scales_within(oracle, how, *bounds, evidence)
         assert (center - half_width <= 0).all() and (1 <= center + half_width).all()
 
 

@@ -9,7 +9,9 @@ from scipy import sparse
 from sklearn.base import clone
 from tables import table
 
-from dpcd_sklearn.preprocessing import DPStandardScaler, RowNormClipper
+from dpcd_sklearn import DPRidgeSkGD
+from dpcd_sklearn.pipeline import make_private_pipeline
+from dpcd_sklearn.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
 from dpcd_sklearn.privacy.accounting import epsilon_of
 from dpcd_sklearn.testing import ReproducibleNoise
 
@@ -183,3 +185,40 @@ def test_tails_without_a_centre_are_refused_before_the_charge(uncharged):
     scaler = DPStandardScaler(with_tails=True, with_centering=False, accountant=uncharged)
     with pytest.raises(ValueError, match="with_tails=True needs with_centering=True"):
         scaler.fit(delays())
+
+
+# --- within stated bounds -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_columns_are_scaled_to_the_part_of_stated_bounds_that_they_fill(epsilon):
+    """One fills a small part, one a part but for a tail, two fill all, and one is a point."""
+    rng, n = np.random.default_rng(0), 20_000
+    X = np.column_stack([rng.normal(40.0, 0.3, n), rng.lognormal(size=n), np.full(n, 5.0)])
+    X = np.column_stack([X, rng.random(n) < 0.2, rng.uniform(0, 9, n)])
+    lo, hi = np.array([-100.0, 0.0, 5.0, 0.0, 0.0]), np.array([100.0, 1000.0, 5.0, 1.0, 9.0])
+    scaler = DPStandardScaler(epsilon=epsilon, feature_bounds=(lo, hi)).fit(X)
+    assert abs(scaler.center_[0] - 40.0) < 0.3 and 0.6 < scaler.scale_[0] < 5.0
+    assert scaler.scale_[1] < 200 and (scaler.transform(X)[:, 1] >= 1.0).mean() < 0.01
+    np.testing.assert_array_equal(scaler.center_[2:], [5.0, 0.5, 4.5])
+    np.testing.assert_array_equal(scaler.scale_[2:], [0.0, 0.5, 4.5])
+    found = scaler.feature_bounds_
+    assert (lo <= found[0]).all() and (found[1] <= hi).all()
+    assert np.abs(scaler.transform(X)).max() <= 1.0
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_remove"])
+def test_few_records_leave_stated_bounds_as_they_are(neighboring, recwarn):
+    """Whatever is chosen with next to no evidence: it is a part in one column of many thousands."""
+    params = {"neighboring": neighboring, "feature_bounds": (-1, 1), "delta": 1e-6}
+    scaler = DPStandardScaler(epsilon=0.1, n_public=60 * (neighboring == "add_remove") or None)
+    X = np.random.default_rng(0).normal(0.0, 0.01, (60, 40))
+    assert (scaler.set_params(**params).fit(X).scale_ == 1.0).all() and not recwarn.list
+
+
+def test_a_pipeline_tells_bounds_that_a_step_before_has():
+    X = np.random.default_rng(0).normal(0.0, 0.1, (4000, 2))
+    steps = BoundsScaler((-50, 50)), DPStandardScaler(), DPRidgeSkGD(target_bounds=(-1, 1))
+    pipeline = make_private_pipeline(*steps, epsilon=2.0).fit(X, X[:, 0])
+    assert pipeline.privacy_event_.releases[0].count == 2 * 4  # of the largest numbers too
+    assert (pipeline[1].scale_ < 0.02).all() and pipeline[1].feature_bounds is None

@@ -11,12 +11,7 @@ from tables import table
 from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, Persons, PrivacyAccountant
 from dpcd_sklearn.compose import date_parts, make_private_column_transformer, private_table_model
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.preprocessing import (
-    BoundsScaler,
-    DPOneHotEncoder,
-    DPSimpleImputer,
-    DPStandardScaler,
-)
+from dpcd_sklearn.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 
 N = 3000
 RNG = np.random.default_rng(0)
@@ -38,15 +33,9 @@ STATED = {
     "categories": {"code": [1, 2, 3]},
     "delta": 1e-6,
 }
-NAMES = {
-    each.__name__: each
-    for each in (make_pipeline, make_private_column_transformer, make_private_pipeline)
-} | {
-    each.__name__: each
-    for each in (BoundsScaler, DPLinearClassifier, DPLinearRegressor, DPOneHotEncoder)
-}
-NAMES |= {"DPSimpleImputer": DPSimpleImputer, "DPStandardScaler": DPStandardScaler}
-NAMES |= {"Persons": Persons}
+STEPS = DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, DPLinearClassifier, DPLinearRegressor
+NAMES = make_pipeline, make_private_column_transformer, make_private_pipeline, Persons, *STEPS
+NAMES = {each.__name__: each for each in NAMES}
 OPTIONS = {
     "classification": STATED,
     "nothing stated": {"model": DPLinearClassifier(classes=[0, 1], max_iter=3)},
@@ -99,7 +88,8 @@ def test_cost_by_names_says_that_it_needs_made_up_rows():
 
 def test_gaps_are_filled_where_a_dtype_can_have_some():
     made = private_table_model(X[["visits", "smoker"]], classes=[0, 1], verbose=False)
-    assert "DPSimpleImputer" not in repr(made) and "BoundsScaler" in repr(made)
+    assert "DPSimpleImputer" not in repr(made)
+    assert made[0].transformers[0][1].feature_bounds == [(0, 1)]
     nullable = X[["visits"]].astype("Int64")
     assert "DPSimpleImputer" in repr(private_table_model(nullable, classes=[0, 1], verbose=False))
 
@@ -160,3 +150,18 @@ def test_date_parts_map_each_record_by_itself():
     with pytest.raises(ValueError, match="'admission_date'. seem to hold dates as words"):
         DPLinearClassifier(classes=[0, 1]).fit(BAD[["admission_date", "age"]], [1])
     private_table_model(parts, classes=[0, 1], bounds={"when_month": (1, 12)}, verbose=False)
+
+
+def test_stated_bounds_gain_where_records_fill_a_part_of_them():
+    """Places within wide bounds, beside words: R² was .3 with them, and .64 without any."""
+    rng, n = np.random.default_rng(0), 6000
+    place, area = rng.normal(45.0, 0.3, n), np.exp(7 + 0.5 * rng.normal(size=n)).clip(200, 8000)
+    zones = [f"zone {k}" for k in range(20)]
+    table = pd.DataFrame({"place": place, "area": area, "zone": rng.choice(zones, n)})
+    y = place - 45 + 0.4 * np.log(area / 1000) + 0.2 * rng.normal(size=n)
+    public = {"bounds": {"place": (40, 50), "area": (100, 20_000)}, "categories": {"zone": zones}}
+    scores = []
+    for known in (public, {}):
+        made = private_table_model(table, target_bounds=(-2, 2), verbose=False, **known)
+        scores.append(made.fit(table[:2000], y[:2000]).score(table[2000:], y[2000:]))
+    assert scores[0] > 0.5 and scores[0] > scores[1] - 0.1

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from ..linear_model import DPLinearClassifier, DPLinearRegressor
 from ..pipeline import PrivatePipeline, make_private_pipeline
-from ..preprocessing import BoundsScaler, DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
+from ..preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 from ..utils._cells import (
     AS_DAYS,
     as_dates,
@@ -81,8 +81,8 @@ def private_table_model(
 
     Columns are judged by name and dtype alone. Words are encoded as indicators, numbers are filled
     and scaled, and a linear model follows, all on one budget. Bounds and categories that you state
-    are free; others are found privately, as part of `epsilon`. Everything that is missing is asked
-    for in one error.
+    are free; others are found privately, as part of `epsilon`, as is the part of bounds that
+    records fill. Everything that is missing is asked for in one error.
 
     **Privacy**
 
@@ -179,11 +179,10 @@ def private_table_model(
     numbers = [name for name in X.columns if name not in encoded]
     bounded = [name for name in numbers if name in bounds]
     found = [name for name in numbers if name not in bounds]
-    stated = [bounds[name] for name in bounded]
-    filled, scaled = {"feature_bounds": stated}, (BoundsScaler, {"bounds": stated})
+    stated = {"feature_bounds": [bounds[name] for name in bounded]}
     groups = [
         (encoded, [(DPOneHotEncoder, {"categories": categories} if categories else {})]),
-        (bounded, [*_imputers(dtypes, bounded, filled), scaled]),
+        (bounded, [*_imputers(dtypes, bounded, stated), (DPStandardScaler, stated)]),
         (found, [*_imputers(dtypes, found, {}), (DPStandardScaler, {})]),
     ]
     groups = [(names, steps) for names, steps in groups if names]
@@ -205,7 +204,7 @@ def private_table_model(
         shown = {name: value for name, value in options.items() if value != _DEFAULTS[name]}
         lines = "".join(wrapped(f"{name}={value!r},", 8) for name, value in shown.items())
         print(written([(_text(steps), names) for names, steps in groups], text, lines), end="")
-        print(_found_privately(found, words, model))
+        print(_found_privately(found, bounded, words, model))
     return made
 
 
@@ -262,13 +261,14 @@ def _text(steps):
     return calls[0] if len(calls) == 1 else f"make_pipeline({', '.join(calls)})"
 
 
-def _found_privately(found, words, model):
+def _found_privately(found, bounded, words, model):
     """Say what was not stated."""
     told = [f"bounds of {found!r}"] if found else []
     told += [f"categories of {words!r}"] if words else []
     if isinstance(model, DPLinearRegressor) and model.target_bounds is None:
         told.append("bounds of the target")
-    text = f"Found privately, as part of epsilon: {', '.join(told)}. " if told else ""
-    text += "State what is public: it is free. " if told else ""
+    asks = "State what is public: it is free. " if told else ""
+    told += ["where records lie within the stated bounds"] if bounded else []
+    text = f"Found privately, as part of epsilon: {', '.join(told)}. {asks}" if told else ""
     text += "Epsilon protects one row: state neighboring=Persons(k) if a person may have k rows."
     return textwrap.fill(text, 88)

@@ -13,12 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils import get_tags
 
 from ..leaks import full_name
-from ..privacy.sums._score_sums import (
-    LEVELS,
-    count_cells,
-    sum_bounded,
-    sum_pairs,
-)
+from ..privacy.sums._score_sums import LEVELS, count_cells, sum_bounded, sum_pairs
 from ..utils._cells import columns_of_words, numbers_of
 from ..utils._compat import safe_indexing
 from ..utils._input import read_input, read_records, without_duplicates

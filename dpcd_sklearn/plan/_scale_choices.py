@@ -47,8 +47,14 @@ PRIOR[0] = 4.0
 _OF_OTHERS = np.append(math.exp(-16), PRIOR[1:])
 _OF_OTHERS[1 - LOWEST] = 1000.0
 _SMALL_ONES, LARGEST = Fraction(1, 4), Fraction(1)
-# Noise grows with the width: odds fall by e² with each doubling.
-_TAIL_PRIOR = np.exp(-np.minimum(2.0 * np.arange(N_DOUBLINGS), 16.0))
+
+
+# Noise grows with the width, and a width that no record asks for must be rare.
+def _tail_prior(evidence_beyond=math.inf):
+    """Odds of doublings: they fall by e² with each, or as much as evidence leaves of e^4.5."""
+    falls = max(2.0, 4.5 - evidence_beyond)
+    return np.exp(-np.minimum(falls * np.arange(N_DOUBLINGS), 16.0))
+
 
 # Odds of cells beyond the median's octave: with the least evidence an empty one would often be
 # taken for a quartile; where a tenth of many records lies there they outweigh these odds.
@@ -68,10 +74,12 @@ LEAST_EVIDENCE, AMPLE_EVIDENCE = 32.0, 150.0
 # cell, and bounds are so many times as wide.
 _SPREAD, _WIDTH_OF_INTERVAL = Fraction(3, 8), 4.0
 # Odds of everything against any interval within. With evidence of 70 one that holds a single point
-# is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million.
-_INTERVAL_PRIOR = np.append(np.ones(len(REACHES) - 1), math.exp(4.5))
+# is then chosen with odds of 32 exp(-4.5 - 70 · 3/16), one in a million; with less than 56 odds of
+# everything are larger, so that it is one in a hundred thousand.
+_OF_EVERYTHING, _OF_A_POINT = 4.5, 15.0
 
-_N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1, "within": 3, "tails within": 5}
+_N_CHOICES = {"tails": 5, "quartiles": 4, "octaves": 1}
+_N_CHOICES |= {"within": 3, "all within": 4, "tails within": 5}
 
 # Quartiles of a column far from zero beside its spread lie in one cell, or in neighbouring ones.
 # Zooms look for its median in finer and finer cells there.
@@ -194,7 +202,8 @@ def find_scales(oracle, of, how, evidence, width=None, tail=TAIL, *, zooms=0, tw
     half_width[mostly_zero] = np.ldexp(1 + 2.0**-20, octave + LOWEST - 1)
     tails = [(mostly_zero, [LARGEST, LARGEST], _odds_among_zeros(evidence))]
     if how == "tails":
-        tails += [(spread, [tail], _TAIL_PRIOR), (beside, [LARGEST], _TAIL_PRIOR)]
+        of_tail = _tail_prior(evidence * float(1 - tail))
+        tails += [(spread, [tail], of_tail), (beside, [LARGEST], _tail_prior())]
     for columns, quantiles, prior in tails:
         asked = {"around": (center, half_width), "columns": columns, "prior": prior}
         doublings = oracle.release_quantiles(of, quantiles, **asked).min(axis=0)
@@ -284,7 +293,7 @@ def find_intervals(oracle, of, center, unit, prior, share=_SPREAD, columns=None)
     return REACHES[chosen] * unit, chosen < everything
 
 
-def find_scales_within(oracle, how, lo, hi):
+def find_scales_within(oracle, how, lo, hi, evidence):
     """Centre and half-width of each column of features within stated bounds.
 
     A narrower interval is taken only if records are spread within it: however many lie on one
@@ -294,8 +303,9 @@ def find_scales_within(oracle, how, lo, hi):
     Parameters
     ----------
     oracle : QuantileOracle
-    how : {"within", "tails within"}
+    how : {"within", "all within", "tails within"}
     lo, hi : float64 arrays of shape (n_columns,)
+    evidence : as of `find_scales`
 
     Returns
     -------
@@ -308,11 +318,14 @@ def find_scales_within(oracle, how, lo, hi):
         cell = (high - low) / N_LINEAR
         low, high = edges_of_cells(low + at * cell, low + (at + 1) * cell)
     center, unit = low / 2 + high / 2, high - low
-    reach, _ = find_intervals(oracle, "features", center, unit, _INTERVAL_PRIOR)
+    of_all = math.exp(max(_OF_EVERYTHING, _OF_A_POINT - evidence * float(_SPREAD) / 2))
+    prior = np.append(np.ones(len(REACHES) - 1), of_all)
+    reach, _ = find_intervals(oracle, "features", center, unit, prior)
     half_width = _WIDTH_OF_INTERVAL * reach
-    if how == "tails within":
-        asked = {"around": (center, half_width), "prior": _TAIL_PRIOR}
-        (doublings,) = oracle.release_quantiles("features", [TAIL], **asked)
+    if how != "within":
+        farthest = TAIL if how == "tails within" else LARGEST
+        asked = {"around": (center, half_width), "prior": _tail_prior()}
+        (doublings,) = oracle.release_quantiles("features", [farthest], **asked)
         half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)
     return np.where(fills, lo / 2 + hi / 2, center), np.where(fills, hi - lo, half_width)

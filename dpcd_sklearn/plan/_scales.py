@@ -26,12 +26,14 @@ from ._scale_choices import (
     n_choices,
 )
 
-# Farther tails, and the least signal of each: where the noise of a width that is several times as
-# large costs less than what a cut tail tells. Bounds of features leave the clip of residuals as it
-# is, so they need less than those of a target.
-_FAR_TAILS = {Fraction(k, 1000): s for k, s in ((999, 4e3), (995, 600), (990, 300), (980, 150))}
-# So much evidence is beyond a farther tail, for such a share of ρ at most.
-_BEYOND, _SHARE_OF_FAR_TAIL = 5.0, 0.2
+# Farther tails with the least signal of each, where the noise of a width that is several times as
+# large costs less than what a cut tail tells, and its evidence. Bounds of features leave the clip
+# of residuals as it is, so they need less than those of a target. The last needs little evidence
+# since odds fall with the width: when it needed 500, regressions at a signal of 400 with lognormal,
+# exponential or Student columns lost .02 to .05 of R².
+_FAR_TAILS = [(Fraction(999, 1000), 4e3, 5000), (Fraction(199, 200), 600, 1000)]
+_FAR_TAILS += [(Fraction(99, 100), 300, 500), (Fraction(99, 100), 150, 100)]
+_SHARE_OF_FAR_TAIL = 0.2  # of ρ, at most
 _LEAST_OF_FEATURES = {"quartiles": 35, "tails": 134, "within": 70, "tails within": 80, "share": 28}
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
 # otherwise be unit scale.
@@ -137,8 +139,8 @@ def _farthest_tail(request, count, eta):
     """The farthest quantile of distances that is worth its price, and the range of each choice."""
     signal, budget = signal_at_most(request), request.budget
     most = min(math.sqrt(8 * _SHARE_OF_FAR_TAIL * budget.rho / count), MOST_RANGE)
-    for tail, least in _FAR_TAILS.items():
-        needed = _BEYOND / float(1 - tail) / budget.n
+    for tail, least, evidence in _FAR_TAILS:
+        needed = evidence / budget.n
         if signal >= least and needed <= max(eta, most):
             return tail, max(eta, needed)
     return TAIL, eta
@@ -281,7 +283,8 @@ def found_scales(plan, receipt, place, key):
             features = -reach, reach
     elif search.features is not None:
         if search.is_within:
-            found = find_scales_within(oracle, search.features, *stated_bounds(plan.request))
+            bounds = stated_bounds(plan.request)
+            found = find_scales_within(oracle, search.features, *bounds, evidence)
             if plan.part_of(FAR.name) is not None:
                 *found, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
             center, half_width = found

@@ -9,7 +9,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..plan._scale_choices import AMPLE_EVIDENCE, find_scales, most_zooms, n_choices
+from ..plan._scale_choices import (
+    AMPLE_EVIDENCE,
+    find_scales,
+    find_scales_within,
+    most_zooms,
+    n_choices,
+)
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.sums._place import LocalPlace
@@ -278,25 +284,30 @@ def _center_and_half_width(lo, hi, with_centering):
 
 # ---- Scaling whose centres and widths are found in the records, at a price -----------------------
 
+# Within stated bounds: the most of μ², as little as columns that fill their bounds hardly feel; and
+# the evidence from which the largest number is asked for.
+_MOST_WITHIN, _ENOUGH_FOR_ALL = 0.14, 70.0
+
 
 @dataclass(eq=False, repr=False)
 class DPStandardScaler(PrivateTransformer, BoundedMap):
     r"""Centre and scale features by private quantiles, and clip them to [-1, 1].
 
-    For raw columns of which no bounds are known. Feature j of a record becomes
+    For raw columns without bounds, or in bounds that are too wide. Feature j of a record becomes
 
     .. math::
 
         z_{ij} = \frac{\min(\max(x_{ij}, c_j - h_j), c_j + h_j) - c_j}{h_j},
 
     with :math:`c_j` the middle of its quartiles and :math:`h_j` twice the distance between them.
-    Both are quantiles, so a few records far away move nothing.
+    Both are quantiles, so a few records far away move nothing. Within stated bounds these are the
+    median and a width that holds nearly all records.
 
     **Privacy**
 
     - Charged: one choice a column (the octave of the median of abs(x)), three more (quartiles
       and an interval around them) with centring, one with tails, and of many records up to five
-      zooms, as one event, before a record is used.
+      zooms, as one event, before a record is used. Within stated bounds: three or four a column.
     - Not protected: shapes, dtype, layout and column names; the time of sparse data, which follows
       its number of entries. The transformed records are as sensitive as the records. NaN and
       infinite values break the promise on the domain: the error about them is outside the
@@ -307,14 +318,15 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone: a fifth of what the models behind it have by default. Infinity
         takes the same cells without noise, and protects nobody.
+    feature_bounds : tuple (lo, hi), list of pairs or dict {column name: (lo, hi)}, default=None
+        As in `BoundsScaler`; the part that records fill is looked for, if these can tell. Public.
     with_centering : bool, default=True
         Whether the middle of the quartiles becomes 0. If False, zero stays zero, as sparse data
         needs, and one choice a column is paid for instead of four.
     with_tails : bool, default=False
         Whether widths double until they hold 19 of 20 records, for columns whose few large numbers
-        matter: delays, incomes. A twentieth of the records far away moves them then. Of so few
-        records that they could not tell of a tail none is looked for: a public rule. It needs
-        `with_centering`.
+        matter: delays, incomes. A twentieth of the records far away moves them then. Of few records
+        no tail is looked for: a public rule. Within stated bounds the largest numbers always are.
     copy : bool, default=True
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
@@ -323,11 +335,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     ----------
     center_ : ndarray of shape (n_features,)
         What is subtracted. Released.
-    scale_ : ndarray of shape (n_features,), > 0
-        What is divided by, :math:`h_j`. Released.
+    scale_ : ndarray of shape (n_features,)
+        What is divided by, :math:`h_j`; 0 where stated bounds are one point. Released.
     feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
-        Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
-        public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
+        Where features are clipped, in the units of X. Released, hence public now. What `transform`
+        returns has the bounds (-1, 1): state those to the next step.
 
     Raises
     ------
@@ -338,7 +350,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     Warns
     -----
     UserWarning
-        If n and epsilon are too small for so many columns: a public fact.
+        If n and epsilon are too small for so many columns without bounds: a public fact.
 
     Notes
     -----
@@ -352,8 +364,6 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     octave of what is not zero, most likely the one that begins at 1 where evidence is little; two
     more tell how often it doubles until few numbers lie beyond, and the narrower one is taken.
 
-    The result keeps float32, its memory layout and sparsity; other dtypes become float64.
-
     Examples
     --------
     >>> import numpy as np
@@ -362,31 +372,41 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     >>> scaler = DPStandardScaler(epsilon=1.0).fit(X)
     >>> bool(np.all(np.abs(scaler.center_ - [30, 1e6]) < [5, 2e5]))
     True
-    >>> Z = scaler.transform(X)
-    >>> float(np.abs(Z).max())
-    1.0
     >>> print(scaler.planned_event(50_000, 2))
     18 choices of bounded range 0.08646, under replace-one neighbours
     """
 
-    _remedy = "bounds that you know to a BoundsScaler"
-    _parameter_constraints = OF_BUDGET | dict.fromkeys(
-        ("with_centering", "with_tails", "copy"), ["boolean"]
-    )
+    _parameter_constraints = OF_BUDGET | {
+        "feature_bounds": [None, tuple, list, dict],
+        **dict.fromkeys(("with_centering", "with_tails", "copy"), ["boolean"]),
+    }
 
     _: KW_ONLY
+    feature_bounds: Bounds | None = None
     with_centering: bool = True
     with_tails: bool = False
     copy: bool = True
 
     def _release(self, releases, tables, stated):
-        (X,), plan = tables, releases.plan
+        (X,), plan, bounds = tables, releases.plan, self._stated_bounds()
         (units,) = plan.units
         how, zooms = self._way(X.shape[1], plan.budget)
         oracle = releases.oracle(units, LocalPlace(X), kind=QuantileOracle)
         evidence = math.inf if units.noiseless else plan.budget.n * units.eta
-        self.center_, self.scale_ = find_scales(oracle, "features", how, evidence, zooms=zooms)
-        self.feature_bounds_ = self.center_ - self.scale_, self.center_ + self.scale_
+        if how.endswith("within"):
+            center, scale = find_scales_within(oracle, how, *bounds, evidence)
+        else:
+            center, scale = find_scales(oracle, "features", how, evidence, zooms=zooms)
+        lo, hi = center - scale, center + scale
+        if bounds is not None:
+            lo, hi = np.clip(lo, *bounds), np.clip(hi, *bounds)
+            scale = np.maximum(hi - center, center - lo)
+        self.center_, self.scale_, self.feature_bounds_ = center, scale, (lo, hi)
+
+    def _few_records_warning(self, units, n_normalizer):
+        if self.feature_bounds is not None:  # with little evidence they are left as they are
+            return None
+        return super()._few_records_warning(units, n_normalizer)
 
     def _way(self, n_features, budget):
         """How scales are looked for, and with how many zooms: the finest way there is evidence for.
@@ -397,6 +417,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             return "octaves", 0
         rho = budget.rho if budget.private else math.inf
         evidence = budget.n * math.sqrt(8 * rho)  # of one choice alone
+        if self.feature_bounds is not None:
+            ample = evidence / math.sqrt(n_choices(n_features, "all within")) >= _ENOUGH_FOR_ALL
+            return "all within" if ample else "within", 0
         if not self.with_tails:
             return "quartiles", most_zooms(evidence, n_features, "quartiles", 2 * AMPLE_EVIDENCE)
         if evidence / math.sqrt(n_choices(n_features, "tails")) < AMPLE_EVIDENCE:
@@ -413,8 +436,11 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
 
     def _needed_share(self, signal, n_features):
         """Share of μ² in a pipeline, from its n μ: a model suffers more from wrong scales."""
-        needed = n_choices(n_features, "quartiles") * (AMPLE_EVIDENCE / (2 * signal)) ** 2
-        return min(max(needed, 0.1), 0.3)
+        how, least, most = "quartiles", 0.1, 0.3
+        if self.feature_bounds is not None:
+            how, least, most = "all within", 0.05, _MOST_WITHIN
+        needed = n_choices(n_features, how) * (AMPLE_EVIDENCE / (2 * signal)) ** 2
+        return min(max(needed, least), most)
 
     def _map(self):
         lo, hi = self.feature_bounds_

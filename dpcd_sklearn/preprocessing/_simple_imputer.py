@@ -22,6 +22,8 @@ from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
 from ._private_transformer import CHECKS, OF_BUDGET, PrivateTransformer
 
+_ENOUGH = 50.0  # the evidence that a choice of a fill needs
+
 
 @dataclass(eq=False, repr=False)
 class DPSimpleImputer(PrivateTransformer):
@@ -132,9 +134,21 @@ class DPSimpleImputer(PrivateTransformer):
         if self.strategy == "most_frequent":
             return [(partition_event(budget), PartitionUnits, {"n_columns": n_features})]
         if self.strategy == "median":
-            of_each = 3 if self.feature_bounds is None else 1
-            return [(greedy_fit_event(budget, n_features * of_each, 1.0), QuantileUnits, {})]
+            count = n_features * self._of_each
+            return [(greedy_fit_event(budget, count, 1.0), QuantileUnits, {})]
         return self._plan_within_bounds(n_features, budget, 0.5, PresentUnits)
+
+    @property
+    def _of_each(self):
+        """How many choices find the median of a column."""
+        return 3 if self.feature_bounds is None else 1
+
+    def _needed_share(self, signal, n_features):
+        """Share of μ² in a pipeline, from its n μ: a fill need not be exact."""
+        if self.strategy == "most_frequent":
+            return 0.15
+        needed = self._of_each * n_features * (_ENOUGH / (2 * signal)) ** 2
+        return min(max(needed, 0.02), 0.05 * self._of_each)
 
     def _check_stated(self, n_features):
         super()._check_stated(n_features)

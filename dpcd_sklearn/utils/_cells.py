@@ -11,6 +11,7 @@
 import itertools
 import re
 import sys
+import textwrap
 from numbers import Integral, Real
 
 import numpy as np
@@ -304,6 +305,9 @@ def written(groups, model, options=""):
     )
 
 
+_WHOLE = {"break_long_words": False, "break_on_hyphens": False}
+
+
 def wrapped(code, indent, width=88):
     """Break the code of a call, list or tuple at its outermost commas until lines are short."""
     plain = re.sub(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"", lambda m: "_" * len(m[0]), code)
@@ -318,7 +322,13 @@ def wrapped(code, indent, width=88):
         if depth < 0:
             break
     parts = [code[i : j - 1].strip() for i, j in itertools.pairwise(starts)]
-    inner = "".join(wrapped(f"{part},", indent + 4, width) for part in parts if part)
+    if re.search(r"[=(\[{]", plain[starts[0] : starts[-1] - 1]):
+        inner = "".join(wrapped(f"{part},", indent + 4, width) for part in parts if part)
+    else:  # words or numbers
+        words = " ".join(f"{part},".replace(" ", "\0") for part in parts if part)
+        margin = " " * (indent + 4)
+        inner = textwrap.indent(textwrap.fill(words, width - len(margin), **_WHOLE), margin)
+        inner = inner.replace("\0", " ") + "\n"
     return f"{line[: indent + starts[0]]}\n{inner}{' ' * indent}{code[starts[-1] - 1 :]}\n"
 
 
@@ -343,8 +353,8 @@ def refusal_of_table(X, words, dates, model):
         groups.append(("make_pipeline(DPSimpleImputer(), DPStandardScaler())", others))
     text += (
         "State the categories that are public, DPOneHotEncoder(categories={column: [...]}), and "
-        "bounds, BoundsScaler instead of DPStandardScaler: they cost nothing, and gain most "
-        "where records are few. "
+        "bounds, DPStandardScaler(feature_bounds=[(lo, hi), ...]): they cost nothing, and gain "
+        "most where records are few. "
         f"Encode {'words' if dates or days else 'them'}, and fill what is missing, by steps that "
         "share the budget, as dpcd_sklearn.compose.private_table_model(X) writes them:\n\n"
         f"{written(groups, f'{model}()')}\n"

@@ -11,11 +11,7 @@ import numpy as np
 import sklearn
 from sklearn.base import _clone_parametrized as clone_parametrized
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods, Interval, validate_parameter_constraints
 from sklearn.utils._param_validation import StrOptions as _UnsortedStrOptions
 from sklearn.utils._unique import attach_unique, cached_unique
 from sklearn.utils.validation import _check_sample_weight
