@@ -268,7 +268,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
+    def fit(self, X: ArrayLike, y: Column = None, groups: Column = None) -> Self:
         """Learn from records, charging the accountant before one is used.
 
         Parameters
