@@ -320,9 +320,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._warn_before_charge(budget)
         if self._unit_scale and self.feature_bounds is None:
             warn(
-                f"{type(self).__name__} clips cells to (-1, 1), where no bounds are stated: State "
-                "feature_bounds, which cost nothing, ((-1, 1) if it is so), or put a "
-                "DPStandardScaler before it in a PrivatePipeline, which tells them",
+                f"{type(self).__name__} clips cells to (-1, 1), since no bounds are stated. State "
+                "feature_bounds, which costs nothing, or put a DPStandardScaler before it in a "
+                "PrivatePipeline, which hands its bounds on",
                 UnknownScaleWarning,
             )
         few = self._few_records_warning(units[0], budget.n)
