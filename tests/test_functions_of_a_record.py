@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import preprocessing
+from sklearn import kernel_approximation, preprocessing
 from sklearn.base import clone
 from sklearn.exceptions import DataDimensionalityWarning
 from sklearn.feature_extraction import FeatureHasher
@@ -22,12 +22,6 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import (
-    AdditiveChi2Sampler,
-    PolynomialCountSketch,
-    RBFSampler,
-    SkewedChi2Sampler,
-)
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from dpcd_sklearn.inspection import find_leaks
@@ -170,12 +164,13 @@ SETTINGS = {
         ],
     ),
     "sklearn.kernel_approximation.AdditiveChi2Sampler": (
-        positive_numbers, each(AdditiveChi2Sampler, {}, {"sample_steps": 3, "sample_interval": 0.5})
+        positive_numbers,
+        each(kernel_approximation.AdditiveChi2Sampler, {}, {"sample_steps": 3, "sample_interval": 0.5}),
     ),
     "sklearn.kernel_approximation.PolynomialCountSketch": (
         all_numbers,
         each(
-            PolynomialCountSketch,
+            kernel_approximation.PolynomialCountSketch,
             {"n_components": 10},
             {"n_components": 37, "degree": 3, "coef0": 1},
             **SEEDED,
@@ -332,7 +327,8 @@ def test_what_is_said_to_learn_nothing_maps_each_record_by_itself(name):
 
 
 def test_the_comparison_notices_products_of_all_rows():
-    steps = [RBFSampler(random_state=0), SkewedChi2Sampler(random_state=0)]
+    by_batch = kernel_approximation.RBFSampler, kernel_approximation.SkewedChi2Sampler
+    steps = [step(random_state=0) for step in by_batch]
     steps += [GaussianRandomProjection(30, random_state=0)]
     assert {full_name(type(step)) for step in steps} == set(BY_BATCH)
     for step in steps:

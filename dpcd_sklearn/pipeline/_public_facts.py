@@ -29,6 +29,7 @@ from ..preprocessing import (
     DPTargetEncoder,
     RowNormClipper,
 )
+from ..preprocessing._columns import stated_target
 from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
@@ -290,8 +291,8 @@ def _after_selection(step, before, n_features):
 
 
 def _after_means_of_target(step, before, n_features):
-    bounds = step.target_bounds if step.classes is None else (0.0, 1.0)
-    return _within(n_features, *map(float, bounds))
+    labels, bounds = stated_target(step)
+    return _within(n_features, *((0.0, 1.0) if bounds is None else bounds))
 
 
 def _after_row_norm_clipper(step, before, n_features):
