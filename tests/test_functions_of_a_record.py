@@ -165,7 +165,7 @@ SETTINGS = {
     ),
     "sklearn.kernel_approximation.AdditiveChi2Sampler": (
         positive_numbers,
-        each(kernel_approximation.AdditiveChi2Sampler, {}, {"sample_steps": 3}, sample_interval=0.5),
+        each(kernel_approximation.AdditiveChi2Sampler, {}, {"sample_steps": 3}, sample_interval=1),
     ),
     "sklearn.kernel_approximation.PolynomialCountSketch": (
         all_numbers,
