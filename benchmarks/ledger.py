@@ -45,7 +45,6 @@ FACTS = {
     "params": {"alpha": 0.1, "epsilon": 0.5, "max_iter": 40},
     "n_samples": 1000,
     "n_features": 10,
-    "signature": signature_of("auto", ""),
 }
 CALLS = 20
 
@@ -54,7 +53,7 @@ def fill(accountant, entries):
     """Write entries as charges do, but in one transaction: nobody waits for the disk each time."""
     ledger = accountant._ledger
     price = _filter.price(ledger.parameters, EVENT, False)
-    facts = facts_of_charge(EVENT, price, None, **FACTS)
+    facts = facts_of_charge(EVENT, price, None, signature=signature_of("auto", ""), **FACTS)
     with _ledger.connected(ledger.path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         balance, previous = ledger._head(connection, ledger.seen)
@@ -66,6 +65,8 @@ def fill(accountant, entries):
 
 class Watched:
     """A connection whose commits are timed."""
+
+    row_factory = property(fset=lambda self, kind: setattr(self._connection, "row_factory", kind))
 
     def __init__(self, connection, commits):
         self._connection, self._commits = connection, commits

@@ -253,6 +253,8 @@ TABLES = {
 }
 if polars is not None:
     TABLES["polars"] = lambda X: polars.DataFrame(X)
+if pyarrow is not None:
+    TABLES["pyarrow"] = lambda X: pyarrow.table({f"x{j}": column for j, column in enumerate(X.T)})
 
 EXTREMES = {"large": 3e38, "largest": 1e308, "tiny": 5e-324, "negative": -1e300, "whole": 7.0}
 

@@ -26,6 +26,7 @@ from dpcd_sklearn import (
     DPLinearRegressor,
     DPLogisticGCD,
     DPRidgeSkGD,
+    Persons,
     PrivacyAccountant,
     preprocessing,
 )
@@ -551,6 +552,26 @@ def test_missing_targets_are_refused_with_advice_on_targets(read, y):
     advised = str(no.value).split("known = ")[1].split("), ")[0] + ")"
     known = eval(advised, {"np": np, "y": y})
     assert known.tolist() == [False, True]
+
+
+_MASKED = np.ma.masked_array(np.ones(N_SAMPLES), np.arange(N_SAMPLES) == 3)
+
+
+@table("fit_params", [{"sample_weight": _MASKED}, {"groups": _MASKED.astype(int)}, {}])
+def test_masks_and_frames_that_are_not_collected_are_refused(accountant, data, fit_params):
+    X, y = data
+    unit = Persons() if "groups" in fit_params else "replace_one"
+    model = DPRidgeSkGD(accountant=accountant, neighboring=unit)
+    if fit_params:
+        refuse(model, X, y, "must not be a masked array", **fit_params)
+        return
+    for masked in ((np.ma.masked_array(X), y), (X, _MASKED)):
+        refuse(model, *masked, "must not be a masked array")
+    with pytest.raises(TypeError, match="X must not be a masked array"):
+        DPStandardScaler().fit(np.ma.masked_array(X))
+    refuse(model, X, pd.Series(["a"] * len(y)), "If y holds labels, fit a classifier")
+    lazy = pytest.importorskip("polars").DataFrame(X).lazy()
+    refuse(model, lazy, y, r"X is a LazyFrame: pass X.collect\(\)")
 
 
 @pytest.mark.parametrize("estimator", ALL)

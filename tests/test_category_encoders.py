@@ -18,6 +18,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.inspection import CoefficientDisplay, PrivacyReport
 from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import (
@@ -442,7 +443,9 @@ def test_means_of_much_noise_are_drawn_to_that_of_all():
     codes, y = rng.integers(0, 200, (2000, 1)), rng.uniform(-1, 1, 2000)  # nothing to learn
     found = {}
     for smooth in ("auto", 0.0):
-        encoder = DPTargetEncoder([list(range(200))], epsilon=0.5, smooth=smooth).fit(codes, y)
+        encoder = DPTargetEncoder([list(range(200))], epsilon=0.5, smooth=smooth)
+        with pytest.warns(UnknownScaleWarning, match="State target_bounds, which"):
+            encoder.fit(codes, y)
         found[smooth] = np.abs(encoder.encodings_[0] - encoder.target_mean_).mean()
     assert found["auto"] < 0.5 * found[0.0]
 

@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 import sklearn
 from joblib import Parallel, delayed
+from sklearn import ensemble
 from sklearn.base import clone
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.pipeline import Pipeline
@@ -159,7 +152,7 @@ def charges(ledger):
 
 @pytest.mark.parametrize("seed", [None, 0])
 def test_members_of_a_bag_are_private_and_charged(ledger, lasso, seed):
-    bag = BaggingRegressor(lasso, random_state=seed, **HALF).fit(X, REAL)
+    bag = ensemble.BaggingRegressor(lasso, random_state=seed, **HALF).fit(X, REAL)
     assert all(isinstance(member.random_state, int) for member in bag.estimators_)
     assert charges(ledger) == 3 and bag.score(X, REAL) > 0.5
 
@@ -168,18 +161,18 @@ def test_members_of_a_bag_are_private_and_charged(ledger, lasso, seed):
 
 
 def test_regressors_in_a_vote_and_in_a_stack_are_charged(ledger, lasso):
-    vote = VotingRegressor([("a", lasso), ("b", lasso)]).fit(X, REAL)
+    vote = ensemble.VotingRegressor([("a", lasso), ("b", lasso)]).fit(X, REAL)
     assert charges(ledger) == 2 and vote.score(X, REAL) > 0.5
-    stack = StackingRegressor([("a", lasso)], lasso, cv=KFold(3)).fit(X, REAL)
+    stack = ensemble.StackingRegressor([("a", lasso)], lasso, cv=KFold(3)).fit(X, REAL)
     assert charges(ledger) == 2 + 1 + 3 + 1  # the member, its folds, the final model
     assert stack.score(X, REAL) > 0.5
 
 
 CLASSIFIERS = {
-    "bag": (lambda m: BaggingClassifier(m, random_state=0, **HALF), 3),
-    "hard vote": (lambda m: VotingClassifier([("a", m), ("b", m)]), 2),
-    "soft vote": (lambda m: VotingClassifier([("a", m), ("b", m)], voting="soft"), 2),
-    "stack": (lambda m: StackingClassifier([("a", m)], m, cv=KFold(3)), 5),
+    "bag": (lambda m: ensemble.BaggingClassifier(m, random_state=0, **HALF), 3),
+    "hard vote": (lambda m: ensemble.VotingClassifier([("a", m), ("b", m)]), 2),
+    "soft vote": (lambda m: ensemble.VotingClassifier([("a", m), ("b", m)], voting="soft"), 2),
+    "stack": (lambda m: ensemble.StackingClassifier([("a", m)], m, cv=KFold(3)), 5),
 }
 
 

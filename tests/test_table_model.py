@@ -137,7 +137,7 @@ def test_identifiers_are_told_by_words_of_their_name(name):
         private_table_model(frame, classes=[0, 1], verbose=False)
 
 
-def test_date_parts_map_each_record_by_itself():
+def test_date_parts_map_each_record_by_itself(capsys):
     days = pd.DataFrame({"x": 1.0, "when": pd.date_range("2019-12-30", periods=40)})
     days.loc[3, "when"] = None
     parts = date_parts(days)
@@ -147,6 +147,11 @@ def test_date_parts_map_each_record_by_itself():
     alone = pd.concat([date_parts(days[i : i + 1]) for i in range(len(days))])
     pd.testing.assert_frame_equal(alone, parts)
     assert "when" in days  # a copy
+    frame = pytest.importorskip("polars").DataFrame({"flag": [True, False], "x": [0.5, 1.0]})
+    with pytest.raises(TypeError, match=r"of pandas, got <class 'polars.*: pass X.to_pandas\(\)"):
+        date_parts(frame)
+    private_table_model(frame, target_bounds=(0, 1))
+    assert "BoundsScaler(bounds=[(0, 1)])" in capsys.readouterr().out
     with pytest.raises(ValueError, match="'admission_date'. seem to hold dates as words"):
         DPLinearClassifier(classes=[0, 1]).fit(BAD[["admission_date", "age"]], [1])
     private_table_model(parts, classes=[0, 1], bounds={"when_month": (1, 12)}, verbose=False)

@@ -147,7 +147,7 @@ CASES = {
     ),
     "selection": Case(
         DPSelectKBest(2, feature_bounds=(-1, 1)), "unit", ("ranking_",),
-        [{"k": 0}, {"target_bounds": None}, *CLASSES, *BOUNDS],
+        [{"k": 0}, {"target_bounds": 1.0}, *CLASSES, *BOUNDS],
         [{}, {"k": "auto"}, {"classes": [0, 1]}],
     ),
     "components": Case(

@@ -9,19 +9,9 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import (
-    ElasticNet,
-    GammaRegressor,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    PoissonRegressor,
-    QuantileRegressor,
-    Ridge,
-    TweedieRegressor,
-)
 from sklearn.metrics import mean_pinball_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -96,15 +86,15 @@ def theirs(problem, penalty, weight, **params):
     if problem in ("two", "three"):
         C = np.inf if penalty is None else 1 / (STRENGTH * N)
         exact = {"solver": "newton-cholesky", "tol": 1e-10}
-        return LogisticRegression(C=C, **exact, **params)
+        return linear_model.LogisticRegression(C=C, **exact, **params)
     if penalty is None:
-        return LinearRegression(**params)
+        return linear_model.LinearRegression(**params)
     if penalty == "l2":
-        return Ridge(STRENGTH * N, **params)
+        return linear_model.Ridge(STRENGTH * N, **params)
     exact = {"alpha": STRENGTH * N / weight, "tol": 1e-13, "max_iter": 10**5}
     if penalty == "l1":
-        return Lasso(positive=problem == "positive", **exact, **params)
-    return ElasticNet(l1_ratio=RATIO, **exact, **params)
+        return linear_model.Lasso(positive=problem == "positive", **exact, **params)
+    return linear_model.ElasticNet(l1_ratio=RATIO, **exact, **params)
 
 
 def assert_same(model, expected, tolerance):
@@ -161,10 +151,10 @@ def test_a_named_solver_runs_its_own_loop_to_the_same_minimum(
 
 
 def test_presets_are_scikit_learns_with_their_own_parameters():
-    logistic = DPLogisticGCD(0.2), LogisticRegression(C=0.2, solver="newton-cholesky")
+    logistic = DPLogisticGCD(0.2), linear_model.LogisticRegression(C=0.2, solver="newton-cholesky")
     for model, expected, y in (
-        (DPLassoCD(0.05), Lasso(0.05, tol=1e-12), Y),
-        (DPRidgeSkGD(3.0), Ridge(3.0), Y),
+        (DPLassoCD(0.05), linear_model.Lasso(0.05, tol=1e-12), Y),
+        (DPRidgeSkGD(3.0), linear_model.Ridge(3.0), Y),
         (*logistic, TWO),
         (*logistic, THREE),
     ):
@@ -219,9 +209,9 @@ def test_raw_columns_have_the_minimum_too():
 RATES = np.exp(0.3 * X[:, 0] - 0.2 * X[:, 1])
 COUNTS = np.random.default_rng(5).poisson(RATES) + 0.0
 WITH_A_LOG_LINK = {
-    "poisson": (COUNTS, PoissonRegressor),
-    "gamma": (COUNTS + RATES, GammaRegressor),
-    Tweedie(1.5): (COUNTS, functools.partial(TweedieRegressor, power=1.5)),
+    "poisson": (COUNTS, linear_model.PoissonRegressor),
+    "gamma": (COUNTS + RATES, linear_model.GammaRegressor),
+    Tweedie(1.5): (COUNTS, functools.partial(linear_model.TweedieRegressor, power=1.5)),
 }
 
 
@@ -272,7 +262,7 @@ def test_a_plan_makes_up_targets_that_the_loss_has(model):
 
 
 def test_a_quantile_is_that_of_scikit_learn_and_its_width_goes_to_zero():
-    expected = QuantileRegressor(quantile=0.8, alpha=0.01).fit(X, Y)
+    expected = linear_model.QuantileRegressor(quantile=0.8, alpha=0.01).fit(X, Y)
     stated = {"penalty": "l1", "alpha": 0.01, "epsilon": INF}
     model = DPLinearRegressor(Quantile(0.8), **stated).fit(X, Y)
     assert model.solver_ == "scikit-learn"
@@ -382,7 +372,7 @@ def test_it_says_what_it_is_and_that_nothing_is_protected(capsys):
     assert model.privacy_spent_.epsilon == INF
     assert model.privacy_event_ == model.planned_event(N, P, 3)
     assert_array_equal(model.target_bounds_, [[-1] * 3, [1] * 3])
-    assert_allclose(model.predict(X), Ridge().fit(X, TARGETS).predict(X))
+    assert_allclose(model.predict(X), linear_model.Ridge().fit(X, TARGETS).predict(X))
 
 
 def test_a_fit_that_does_not_arrive_says_so():

@@ -169,7 +169,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
+    def fit(self, X: ArrayLike, y: Column = None, groups: Column = None) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
         Parameters
@@ -196,7 +196,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
+    def fit_transform(self, X: ArrayLike, y: Column = None, groups: Column = None):
         """Fit all steps on one budget, and transform X by them; each as its own `fit_transform`.
 
         Parameters

@@ -50,6 +50,8 @@ def date_parts(X: Any) -> Any:
     >>> date_parts(pd.DataFrame({"when": pd.to_datetime(["2026-01-31"])})).to_dict("list")
     {'when_year': [2026.0], 'when_month': [1.0], 'when_weekday': [5.0]}
     """
+    if not hasattr(X, "assign"):
+        raise TypeError(f"X must be a data frame of pandas, got {type(X)}: pass X.to_pandas()")
     dates = [name for name, dtype in columns_of_kind(X, "dates") if dtype.kind == "M"]
     parts = {
         f"{name}_{part}": getattr(X[name].dt, attribute).astype("float64")
@@ -213,7 +215,7 @@ _DEFAULTS |= {"n_public": None, "accountant": None}
 
 
 def _kind(dtype):
-    return getattr(dtype, "kind", "")
+    return getattr(dtype, "kind", "b" if str(dtype) == "Boolean" else "")  # of polars
 
 
 def _asked(X, words, keep, bounds, categories):

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import is_classifier
 
 from ..preprocessing._category_encoder import CategoryEncoder
+from ..preprocessing._columns import stated_target
 from ..preprocessing._fewer_columns import DPSelectKBest
 from ..preprocessing._simple_imputer import DPSimpleImputer
 from ..utils._persons import relation_of
@@ -479,6 +480,5 @@ class SimulatedTable(SimulatedRecords):
         """Targets at either end of the bounds, or of the first two classes; None if unused."""
         if not hasattr(self.model, "target_bounds"):
             return None
-        if self.model.classes is not None:
-            return np.asarray(self.model.classes)[high]
-        return np.asarray(self.model.target_bounds, dtype=float)[high]
+        labels, bounds = stated_target(self.model)
+        return np.asarray(bounds if labels is None else labels)[high]

@@ -91,6 +91,10 @@ _FEW = (
     "public numbers (n, the number of features, epsilon) rule them out, so the fit is that of "
     "inference=False; its warning says which n or epsilon would do."
 )
+_TOO_NOISY = (
+    "the noisy moments are not safely positive, or the steps did not converge. A larger epsilon, "
+    "more records or less wide bounds make them likelier."
+)
 _CONSTANT = "too few records differ from the others in it."
 _REDUNDANT = (
     "the released curvature does not tell them apart. A constant column is so beside an intercept, "
@@ -169,7 +173,7 @@ class InferenceMixin:
         known = noise if found is None else found
         if known is None:
             return
-        why = "the noisy moments are not safely positive, or the steps did not arrive."
+        why = _TOO_NOISY
         if outside is not None:
             self.outside_share_ = outside[0]
             if found.valid and not are_few(*outside, request.budget.n):
@@ -403,7 +407,7 @@ class InferenceMixin:
         if method is not None:
             notes.insert(0, f"P>|z| of features is adjusted for their number (method={method!r}).")
         if not self.inference_valid_:
-            notes.insert(0, "No standard errors: " + self._why_invalid)
+            notes = ["No standard errors: " + self._why_invalid, *self._clips_of_records()]
         for group in self._redundant:
             why = _REDUNDANT if len(group) > 1 else _CONSTANT
             notes.append(f"No interval of {', '.join(names[j] for j in group)}: {why}")

@@ -338,6 +338,7 @@ _ELSEWHERE = {
     "DPLinearClassifier",
     "l1_ratio": "l1_ratio of DPLinearRegressor(penalty='elasticnet')",
     "loss": "loss of DPLinearRegressor and DPLinearClassifier",
+    "inference": "inference of DPLinearRegressor, DPRidgeSkGD and DPLinearClassifier",
     "n_jobs": "n_threads, which changes no bit of the result",
     "multi_class": "chosen by the number of classes: more than two have one softmax model",
     "sample_weight": "fit(X, y, sample_weight=...)",

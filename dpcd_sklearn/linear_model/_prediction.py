@@ -9,18 +9,8 @@ from copy import deepcopy
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import linear_model
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import (
-    ElasticNet,
-    GammaRegressor,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    PoissonRegressor,
-    QuantileRegressor,
-    Ridge,
-    TweedieRegressor,
-)
 from sklearn.utils.validation import check_is_fitted
 
 from ..losses import LOSSES
@@ -299,19 +289,19 @@ class _ClippedRegressor(_Clipped):
         return within(margins_of_model(self, X), getattr(self, "prediction_bounds_", None))
 
 
-class ClippedElasticNet(_ClippedRegressor, ElasticNet):
+class ClippedElasticNet(_ClippedRegressor, linear_model.ElasticNet):
     """ElasticNet whose predictions are clipped like those of its private model."""
 
 
-class ClippedLasso(_ClippedRegressor, Lasso):
+class ClippedLasso(_ClippedRegressor, linear_model.Lasso):
     """Lasso whose predictions are clipped like those of its private model."""
 
 
-class ClippedLinearRegression(_ClippedRegressor, LinearRegression):
+class ClippedLinearRegression(_ClippedRegressor, linear_model.LinearRegression):
     """LinearRegression whose predictions are clipped like those of its private model."""
 
 
-class ClippedQuantileRegressor(_ClippedRegressor, QuantileRegressor):
+class ClippedQuantileRegressor(_ClippedRegressor, linear_model.QuantileRegressor):
     """QuantileRegressor whose predictions are clipped like those of its private model."""
 
 
@@ -321,23 +311,23 @@ class _ClippedMean(_Clipped):
         return within(found, getattr(self, "prediction_bounds_", None))
 
 
-class ClippedTweedieRegressor(_ClippedMean, TweedieRegressor):
+class ClippedTweedieRegressor(_ClippedMean, linear_model.TweedieRegressor):
     """TweedieRegressor whose predictions are clipped like those of its private model."""
 
 
-class ClippedPoissonRegressor(_ClippedMean, PoissonRegressor):
+class ClippedPoissonRegressor(_ClippedMean, linear_model.PoissonRegressor):
     """PoissonRegressor whose predictions are clipped like those of its private model."""
 
 
-class ClippedGammaRegressor(_ClippedMean, GammaRegressor):
+class ClippedGammaRegressor(_ClippedMean, linear_model.GammaRegressor):
     """GammaRegressor whose predictions are clipped like those of its private model."""
 
 
-class ClippedRidge(_ClippedRegressor, Ridge):
+class ClippedRidge(_ClippedRegressor, linear_model.Ridge):
     """Ridge whose predictions are clipped like those of its private model."""
 
 
-class ClippedLogisticRegression(_Clipped, LogisticRegression):
+class ClippedLogisticRegression(_Clipped, linear_model.LogisticRegression):
     """LogisticRegression whose features are clipped like those of its private model."""
 
     def decision_function(self, X):  # of which all predictions are made

@@ -40,7 +40,10 @@ def init_of(preset, left_out, **own):
     signature = inspect.Signature([first, *ours, *theirs])
 
     def __init__(self, *args, **params):  # noqa: N807
-        bound = signature.bind(self, *args, **params)
+        try:
+            bound = signature.bind(self, *args, **params)
+        except TypeError as error:  # which names no class
+            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
         bound.apply_defaults()
         for name in list(signature.parameters)[1:]:
             setattr(self, name, bound.arguments[name])

@@ -320,16 +320,16 @@ class PrivateLinearModel(
 
     def _warn_of_unknown_scales(self, request):
         looks = request.looks_for_features and not request.scales.features
-        words = ["feature_bounds (feature_scale=1.0"] if looks and not self._known_scales else []
+        is_unknown = looks and not self._known_scales
+        words = {"feature_bounds": "feature_scale=1.0"} if is_unknown else {}
         if request.finds_target and not request.target_search.n_choices:
-            words += ["target_bounds ((-1, 1)"]
+            words |= {"target_bounds": "target_bounds=(-1, 1)"}
         if not words or not request.private:
             return
-        stated = " if it is unit scale) and ".join(words)
         warn(
-            f"n={request.budget.n} and epsilon={request.budget.epsilon:g} are too small to find "
-            f"scales in the records, and without them nothing can be told: State {stated} if it is "
-            "unit scale), which costs nothing",
+            f"n={request.budget.n:,} and epsilon={request.budget.epsilon:g} are too small to find "
+            f"scales in the records, so unit scale is assumed. State {' and '.join(words)}, which "
+            f"costs nothing, or {' and '.join(words.values())} if it is so",
             UnknownScaleWarning,
         )
 

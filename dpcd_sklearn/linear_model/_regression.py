@@ -240,12 +240,11 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         """
         self._warn_of_score()
         found, y, sample_weight = self.predict(on_host(X)), on_host(y), on_host(sample_weight)
-        name = "y or sample_weight"
+        score, name = r2_score, "y or sample_weight"
         if (power := self._log_link) is not None:
             found = np.maximum(found, np.finfo(np.float64).tiny)
             score = partial(d2_tweedie_score, power=power)
-            return read_input(score, y, found, sample_weight=sample_weight, name=name)
-        return read_input(r2_score, y, found, sample_weight=sample_weight, name=name)
+        return read_input(score, y, found, sample_weight=sample_weight, name=name)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

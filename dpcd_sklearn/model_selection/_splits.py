@@ -56,13 +56,11 @@ class PersonKFold(ReadableRepr, BaseCrossValidator):
         self.n_splits = check_count(n_splits, "n_splits", low=2, high=MOST)
         self.key = check_count(key, "key", low=0, high=MOST)
 
-    def get_n_splits(
-        self, X: ArrayLike | None = None, y: ArrayLike | None = None, groups: Column = None
-    ) -> int:
+    def get_n_splits(self, X: Column = None, y: Column = None, groups: Column = None) -> int:
         """The number of folds."""
         return self.n_splits
 
-    def split(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
+    def split(self, X: ArrayLike, y: Column = None, groups: Column = None):
         """Generate row numbers (train, test), a pair a fold.
 
         Parameters

@@ -210,13 +210,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     # ---- fitting ----
 
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        groups: Column = None,
-        **params: object,
-    ) -> Self:
+    def fit(self, X: ArrayLike, y: Column = None, groups: Column = None, **params: object) -> Self:
         """Fit all steps on one budget, charging the accountant before a record is used.
 
         Parameters
@@ -246,9 +240,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
 
     @available_if(lambda self: hasattr(Pipeline(self.steps), "fit_transform"))
     @np.errstate(all="ignore")
-    def fit_transform(
-        self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None, **params
-    ):
+    def fit_transform(self, X: ArrayLike, y: Column = None, groups: Column = None, **params):
         """Fit all steps on one budget, and transform X by all of them.
 
         Parameters

@@ -10,18 +10,12 @@ from operator import itemgetter
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import preprocessing
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-)
 from sklearn.utils import get_tags
 
 from ..preprocessing import (
@@ -35,6 +29,7 @@ from ..preprocessing import (
     DPTargetEncoder,
     RowNormClipper,
 )
+from ..preprocessing._columns import stated_target
 from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
@@ -296,8 +291,8 @@ def _after_selection(step, before, n_features):
 
 
 def _after_means_of_target(step, before, n_features):
-    bounds = step.target_bounds if step.classes is None else (0.0, 1.0)
-    return _within(n_features, *map(float, bounds))
+    labels, bounds = stated_target(step)
+    return _within(n_features, *((0.0, 1.0) if bounds is None else bounds))
 
 
 def _after_row_norm_clipper(step, before, n_features):
@@ -379,13 +374,15 @@ _RULES = {
     DPStandardScaler: lambda step, before, n: replace(_within(n, -1.0, 1.0), fills_bounds=True),
     DPTargetEncoder: _after_means_of_target,
     RowNormClipper: _after_row_norm_clipper,
-    Normalizer: _after_normalizer,
-    OneHotEncoder: _after_indicators,
+    preprocessing.Normalizer: _after_normalizer,
+    preprocessing.OneHotEncoder: _after_indicators,
     StandIn: lambda step, before, n: facts_after(step.of, before, n),
     MissingIndicator: lambda step, before, n: _within(n, 0.0, 1.0),
-    Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
-    PolynomialFeatures: _after_polynomials,
-    FunctionTransformer: lambda step, before, n: before if step.func is None else PublicFacts(n),
+    preprocessing.Binarizer: lambda step, before, n: _within(n, 0.0, 1.0),
+    preprocessing.PolynomialFeatures: _after_polynomials,
+    preprocessing.FunctionTransformer: lambda step, before, n: (
+        before if step.func is None else PublicFacts(n)
+    ),
     FrozenEstimator: lambda step, before, n: facts_after(step.estimator, before, n),
     ColumnTransformer: _after_columns,
     Pipeline: _after_pipeline,

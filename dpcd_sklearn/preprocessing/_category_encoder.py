@@ -131,7 +131,7 @@ class CategoryEncoder(PrivateTransformer):
         """How many dense columns so many columns become; 0 where that is not wider."""
         return 0
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None):
+    def fit_transform(self, X: ArrayLike, y: Column = None, groups: Column = None):
         """Fit, and encode the records; a result that memory may not hold is refused before.
 
         Parameters

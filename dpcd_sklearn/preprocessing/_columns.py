@@ -7,15 +7,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..privacy.sums._tables import NO_CATEGORY, may_be_category
-from ..utils._cells import (
-    as_array,
-    cells_of,
-    kind_of_dtype,
-    kind_of_values,
-    numbers_of,
-    read_labels,
-    stated_labels,
-)
+from ..utils import _cells
 from ..utils._input import check_finite_target, read_input, refuse_repeated_names
 from ..utils._public import check_interval
 
@@ -49,7 +41,7 @@ def columns_of(estimator, X, *, reset):
         columns = list(X.T)
     else:
         columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(X.shape[1])]
-    kinds = [kind_of_dtype(column.dtype) for column in columns]
+    kinds = [_cells.kind_of_dtype(column.dtype) for column in columns]
     if reset:
         estimator._kinds = kinds
     else:
@@ -60,7 +52,7 @@ def columns_of(estimator, X, *, reset):
                     f"column {name!r} of X holds {kind} by its dtype, and held {before} in the "
                     "fit: no cell could be one of its categories; convert it to what the fit saw"
                 )
-    columns = [cells_of(column) for column in columns]
+    columns = [_cells.cells_of(column) for column in columns]
     for column in columns:
         _refuse_other_cells(column)
     return columns, X.shape[0]
@@ -87,7 +79,7 @@ def refuse_another_kind(categories, kind, name):
     ------
     ValueError
     """
-    stated = kind_of_values(categories)
+    stated = _cells.kind_of_values(categories)
     if (stated, kind) in (("words", "numbers"), ("numbers", "words"), ("numbers", "dates")):
         raise ValueError(
             f"column {name!r} of X holds {kind} by its dtype, and its stated categories are "
@@ -144,14 +136,14 @@ def read_target(estimator, y, n_samples):
     if labels is None:
         y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
-        y = read_labels(y, labels)
+        y = _cells.read_labels(y, labels)
     if y.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
     y = y.reshape(n_samples)
     if bounds is not None:
         check_finite_target(y)
         return np.clip(y, *bounds), bounds
-    return numbers_of(y, labels, otherwise=0), None
+    return _cells.numbers_of(y, labels, otherwise=0), None
 
 
 def stated_target(estimator):
@@ -166,12 +158,14 @@ def stated_target(estimator):
     TypeError, ValueError
     """
     if estimator.classes is None:
-        bounds = check_interval(tuple(estimator.target_bounds), "target_bounds")
+        stated = (-1.0, 1.0) if estimator.target_bounds is None else estimator.target_bounds
+        bounds = check_interval(tuple(stated), "target_bounds")
         if not np.isfinite(bounds).all():
             raise ValueError("target_bounds must be finite")
         return None, bounds
-    labels = as_array(read_labels(estimator.classes).tolist())  # in the order of the encodings
-    if not 2 <= len(stated_labels(labels)) == len(labels) <= MOST_CLASSES:
+    # in the order of the encodings
+    labels = _cells.as_array(_cells.read_labels(estimator.classes).tolist())
+    if not 2 <= len(_cells.stated_labels(labels)) == len(labels) <= MOST_CLASSES:
         raise ValueError(
             f"classes are 2 to {MOST_CLASSES} labels, each of them once; got {len(labels)}"
         )

@@ -91,14 +91,14 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     _parameter_constraints = OF_BUDGET | {
         "k": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, dict],
-        "target_bounds": [tuple, list],
+        "target_bounds": [None, tuple, list],
         "classes": [None, "array-like"],
     }
 
     k: int | str = "auto"
     _: KW_ONLY
     feature_bounds: Bounds | None = None
-    target_bounds: Pair = (-1.0, 1.0)
+    target_bounds: Pair | None = None
     classes: ArrayLike | None = None
 
     def _check_stated(self, n_features):

@@ -93,8 +93,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
     classes : list, default=None
         Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
         none of them counts as the first one.
-    target_bounds : tuple (lo, hi) of float, default=(-1.0, 1.0)
-        Bounds of a target of numbers, which is cut to them.
+    target_bounds : tuple (lo, hi) of float, default=None
+        Bounds of a target of numbers, which is cut to them. None is (-1, 1), with a warning.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     delta : "auto" or float in (0, 1), default="auto"
@@ -268,7 +268,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
 
     @fit_context(prefer_skip_nested_validation=True)
     @np.errstate(all="ignore")  # a floating point warning would tell about the records
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: Column = None) -> Self:
+    def fit(self, X: ArrayLike, y: Column = None, groups: Column = None) -> Self:
         """Learn from records, charging the accountant before one is used.
 
         Parameters
@@ -318,11 +318,14 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._refuse_unprotected_charge()
         key, _ = self._randomness()
         self._warn_before_charge(budget)
-        if self._unit_scale and self.feature_bounds is None:
+        unstated = ["feature_bounds"] if self._unit_scale and self.feature_bounds is None else []
+        if getattr(self, "classes", ()) is None and self.target_bounds is None:
+            unstated.append("target_bounds")
+        if unstated:
             warn(
-                f"{type(self).__name__} clips cells to (-1, 1), where no bounds are stated: State "
-                "feature_bounds, which cost nothing, ((-1, 1) if it is so), or put a "
-                "DPStandardScaler before it in a PrivatePipeline, which tells them",
+                f"{type(self).__name__} clips numbers to (-1, 1), since not all bounds are stated. "
+                f"State {' and '.join(unstated)}, which costs nothing; a DPStandardScaler before "
+                "it in a PrivatePipeline hands on bounds of features",
                 UnknownScaleWarning,
             )
         few = self._few_records_warning(units[0], budget.n)

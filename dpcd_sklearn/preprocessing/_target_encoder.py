@@ -95,7 +95,7 @@ class DPTargetEncoder(CategoryEncoder):
 
     _parameter_constraints = CategoryEncoder._parameter_constraints | {
         "classes": [None, "array-like"],
-        "target_bounds": [tuple, list],
+        "target_bounds": [None, tuple, list],
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "cv": [None, Interval(Integral, 2, 100, closed="both")],
     }
@@ -104,7 +104,7 @@ class DPTargetEncoder(CategoryEncoder):
 
     _: KW_ONLY
     classes: ArrayLike | None = None
-    target_bounds: Pair = (-1.0, 1.0)
+    target_bounds: Pair | None = None
     smooth: Auto = "auto"
     cv: int | None = None
     max_categories: int = 1024

@@ -195,7 +195,7 @@ def fingerprint(value: Any, _above: tuple = ()) -> Any:
     if isinstance(value, (set, frozenset)):
         return name, [within(v) for v in sorted(value, key=repr)]
     if hasattr(value, "to_pylist"):
-        return name, str(value.type), within(value.to_pylist())
+        return name, str(getattr(value, "schema", "") or value.type), within(value.to_pylist())
     if hasattr(value, "to_numpy"):
         kinds = [getattr(value, word, None) for word in ("dtype", "dtypes", "schema", "categories")]
         labels = [getattr(value, word, None) for word in ("name", "columns", "index")]

@@ -163,9 +163,10 @@ def _refuse_another_kind(kind, kind_of_classes):
     raise ValueError(
         f"y holds {kind} by its dtype and classes holds {kind_of_classes}: no label of y could be "
         f"among classes; state them as they stand in y{decoded}. Meta-estimators that number the "
-        "labels (VotingClassifier, BaggingClassifier, StackingClassifier) or give their members 0 "
-        "and 1 in place of the labels (OneVsRestClassifier and its like) need members with "
-        "classes=[0, 1], or as many numbers as there are labels"
+        "labels (VotingClassifier, BaggingClassifier, StackingClassifier, and cross_val_predict of "
+        "probabilities) or give their members 0 and 1 in place of the labels "
+        "(OneVsRestClassifier and its like) need members with classes=[0, 1], or as many numbers "
+        "as there are labels"
     )
 
 
@@ -409,8 +410,10 @@ def on_host(array):
 
 
 def refuse_collections(model, **arrays):
-    """Raise a TypeError that names the model of `dpcd_sklearn.dask` if an array is Dask's."""
+    """Raise a TypeError if an array is a Dask collection or a lazy frame, with the way out."""
     for name, array in arrays.items():
+        if type(array).__name__ == "LazyFrame":  # of polars
+            raise TypeError(f"{name} is a LazyFrame: pass {name}.collect()")
         if hasattr(array, "__dask_graph__") and not hasattr(model, "to_local"):
             kind = type(model).__name__
             raise TypeError(

@@ -62,6 +62,8 @@ def read_input(check, *args, name, **kwargs):
     TypeError, ValueError
         What `check` raised, in words that depend on shapes, dtypes, names and finiteness only.
     """
+    if any(isinstance(arg, np.ma.MaskedArray) for arg in args):
+        raise TypeError(f"{name} must not be a masked array: pass array.filled(np.nan), of floats")
     try:
         # A warning about a conversion would tell about records. Clips bound finite numbers only, so
         # all are checked, even where scikit-learn is told to assume that they are finite.
@@ -135,9 +137,10 @@ def _replaced(message, name):
         return f"{name} has no columns: at least one is required"
     if message.startswith("Input should have at least 1 dimension"):
         return f"{name} must be an array, got a scalar"
+    labels = ". If y holds labels, fit a classifier" if name in ("y", "X or y") else ""
     return (
         f"{name} could not be converted to numbers: every cell or argument must be a real number, "
-        "or a string that holds a number; convert it first"
+        f"or a string that holds a number; convert it first{labels}"
     )
 
 
@@ -170,7 +173,8 @@ def read_records(estimator, X, *y, **checks):
 
 def refuse_repeated_names(X):
     """Raise a ValueError that names the columns of a data frame that have one name."""
-    names = list(getattr(X, "columns", ()))
+    is_of_pyarrow = hasattr(type(X), "column_names")  # whose `columns` are their cells
+    names = list(X.column_names if is_of_pyarrow else getattr(X, "columns", ()))
     if len(set(names)) == len(names):
         return
     repeated = sorted({str(name) for name in names if names.count(name) > 1})

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from ._cells import cells_of, on_host
 from ._compat import Interval, StrOptions, safe_indexing
+from ._input import read_input
 from ._public import MOST
 from ._stated import Stated
 
@@ -147,7 +148,8 @@ def persons_of(groups, n_records):
     """
     groups = on_host(groups)
     # of a list NumPy would choose one kind by all ids, and 1 and "1" would be one person
-    ids = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
+    dtype = object if isinstance(groups, (list, tuple)) else None
+    ids = read_input(np.asarray, groups, dtype=dtype, name="groups")
     if ids.shape != (n_records,):
         raise ValueError(f"groups must have shape ({n_records},), an id a record, got {ids.shape}")
     if ids.dtype.kind == "O":
@@ -159,8 +161,8 @@ def persons_of(groups, n_records):
                 f"{_AS_TEXT}"
             )
     elif ids.dtype.kind not in "iuU":
-        gaps = " (of integers with missing ones, too)" if ids.dtype.kind == "f" else _AS_TEXT
-        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}{gaps}")
+        way = " (integers with missing ones become it)" if ids.dtype.kind == "f" else _AS_TEXT
+        raise TypeError(f"groups must hold integers or strings, got dtype {ids.dtype}{way}")
     ids, persons = np.unique(ids, return_inverse=True)
     return ids, persons.reshape(-1)
 

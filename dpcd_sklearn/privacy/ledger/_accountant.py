@@ -269,7 +269,7 @@ class PrivacyAccountant(NeverCopied):
         """
         listed = isinstance(events, (list, tuple)) and len(events) > 0
         if not listed or not all(isinstance(event, FitEvent) for event in events):
-            raise TypeError(f"events must be a list of FitEvent, not empty, got {events!r}")
+            raise TypeError(f"events must be FitEvents of planned_event(), got {events!r}")
         prepaid = Prepaid(self, joined(events), estimator=estimator, params=params)
         prepaid.charge_now()
         return prepaid

@@ -164,11 +164,10 @@ def refusal(parameters, balance, event):
                 "together by reserve()"
             )
     gaussian = gdp_squared(event) is not None
-    other = "" if gaussian or balance.fresh else " (or less: this fit makes other releases too)"
+    other = "" if gaussian or balance.fresh else ", and less for fits with other releases"
     return text + (
-        f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often; cost() "
-        "tells the price beforehand, and what is charged first, or by reserve(), counts by its own "
-        "curve"
+        f"Lower the estimator's epsilon to at most remaining(){other}, or fit less often. cost() "
+        "says the price beforehand; reserve() charges several fits at once, which may cost less"
     )
 
 
