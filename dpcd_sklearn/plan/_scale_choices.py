@@ -49,8 +49,8 @@ _OF_OTHERS[1 - LOWEST] = 1000.0
 _SMALL_ONES, LARGEST = Fraction(1, 4), Fraction(1)
 
 
-# Odds of doublings fall by e² with each, or by as much as evidence leaves of e^4.5: noise grows with
-# the width, and a width that no record asks for must be rare.
+# Odds of doublings fall by e² with each, or by as much as evidence leaves of e^4.5: noise grows
+# with the width, and a width that no record asks for must be rare.
 def _tail_prior(evidence_beyond=math.inf):
     falls = max(2.0, 4.5 - evidence_beyond)
     return np.exp(-np.minimum(falls * np.arange(N_DOUBLINGS), 16.0))
