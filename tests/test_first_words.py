@@ -302,7 +302,7 @@ INSTANCES = {  # of classes that do more than to keep what they are given
     "AuditResult": lambda cls: cls("passed", *[1.0] * 12, releases=()),
     "FitEvent": lambda cls: FITTED.privacy_event_,
     "CoefSummary": lambda cls: FITTED.summary(),
-    "LedgerEntry": lambda cls: cls(1, datetime.now(), *["a"] * 11),
+    "LedgerEntry": lambda cls: cls(1, datetime.now(), *["a"] * 14),
     "BlockSampling": lambda cls: cls(5, 2),
     "SingleSampling": lambda cls: cls(5),
     "Sampling": lambda cls: FullSampling(5),

@@ -316,8 +316,8 @@ ALONE = [getattr(room, name) for room in ROOMS for name in room.__all__]
 ALONE = [kind() for kind in ALONE if hasattr(kind, "planned_event")]
 TOGETHER = {
     "a model behind a scaler": make_private_pipeline(DPStandardScaler(), DPLassoCD()),
-    "a scaler behind an imputer": make_private_pipeline(
-        DPSimpleImputer("mean", feature_bounds=(-1, 1)), DPStandardScaler()
+    "an encoder behind an imputer": make_private_pipeline(
+        DPSimpleImputer("mean", feature_bounds=(-1, 1)), DPOneHotEncoder()
     ),
     "columns": make_private_column_transformer(
         (DPSimpleImputer("mean", feature_bounds=(-1, 1)), [0]), (DPOneHotEncoder(), [1])

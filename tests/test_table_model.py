@@ -151,7 +151,7 @@ def test_date_parts_map_each_record_by_itself(capsys):
     with pytest.raises(TypeError, match=r"of pandas, got <class 'polars.*: pass X.to_pandas\(\)"):
         date_parts(frame)
     private_table_model(frame, target_bounds=(0, 1))
-    assert "BoundsScaler(bounds=[(0, 1)])" in capsys.readouterr().out
+    assert "DPStandardScaler(feature_bounds=[(0, 1)])" in capsys.readouterr().out
     with pytest.raises(ValueError, match="'admission_date'. seem to hold dates as words"):
         DPLinearClassifier(classes=[0, 1]).fit(BAD[["admission_date", "age"]], [1])
     private_table_model(parts, classes=[0, 1], bounds={"when_month": (1, 12)}, verbose=False)
