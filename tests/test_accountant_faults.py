@@ -291,7 +291,7 @@ FAULTS |= {
         lambda path, version=version: edit(path, f"PRAGMA user_version = {version}"),
         f"schema version {version}.*Use the version of dpcd_sklearn",
     )
-    for version in (0, 3, 4, 6)
+    for version in (0, 2, 3, 5)
 }
 FAULTS |= {
     f"cut to {length} bytes": (

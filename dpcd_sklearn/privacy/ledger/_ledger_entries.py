@@ -33,7 +33,7 @@ class LedgerParameters:
     testing: bool
     limit: float
     reserve: float
-    max_contributions: int | None
+    max_contributions: int | None = 1  # a file does not state it where records are the unit
 
     @property
     def neighbours(self):
@@ -41,7 +41,10 @@ class LedgerParameters:
         return self.neighboring, self.max_contributions
 
     def to_json(self):
-        return canonical(dataclasses.asdict(self))
+        stated = dataclasses.asdict(self)
+        if self.max_contributions == 1:
+            del stated["max_contributions"]
+        return canonical(stated)
 
 
 @dataclasses.dataclass(frozen=True)

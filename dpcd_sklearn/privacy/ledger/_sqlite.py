@@ -27,7 +27,7 @@ from ._ledger_entries import LedgerParameters
 
 TEMPORARY = "dpcd-ledger-"  # folders of ledgers that go with their process
 APPLICATION_ID = 0x64706364  # "dpcd"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 4
 BUSY_SECONDS = 60.0
 URI_OPTIONS = "mode=rw"  # never creates a file: a ledger that was deleted must not come back empty
 
