@@ -26,13 +26,12 @@ from ._scale_choices import (
     n_choices,
 )
 
-# Farther tails with the least signal of each, where the noise of a width that is several times as
-# large costs less than what a cut tail tells, and its evidence. Bounds of features leave the clip
-# of residuals as it is, so they need less than those of a target. The last needs little evidence
+# Farther tails, in thousandths, with the least signal, where the noise of a width that is several
+# times as large costs less than what a cut tail tells, and the evidence. Bounds of features leave
+# the clip of residuals as it is, so they need less than those of a target. The last needs little,
 # since odds fall with the width: when it needed 500, regressions at a signal of 400 with lognormal,
 # exponential or Student columns lost .02 to .05 of R².
-_FAR_TAILS = [(Fraction(999, 1000), 4e3, 5000), (Fraction(199, 200), 600, 1000)]
-_FAR_TAILS += [(Fraction(99, 100), 300, 500), (Fraction(99, 100), 150, 100)]
+_FAR_TAILS = (999, 4e3, 5000), (995, 600, 1000), (990, 300, 500), (990, 150, 100)
 _SHARE_OF_FAR_TAIL = 0.2  # of ρ, at most
 _LEAST_OF_FEATURES = {"quartiles": 35, "tails": 134, "within": 70, "tails within": 80, "share": 28}
 # Shares of ρ: more than the least only until the evidence is ample, and the last for what would
@@ -142,7 +141,7 @@ def _farthest_tail(request, count, eta):
     for tail, least, evidence in _FAR_TAILS:
         needed = evidence / budget.n
         if signal >= least and needed <= max(eta, most):
-            return tail, max(eta, needed)
+            return Fraction(tail, 1000), max(eta, needed)
     return TAIL, eta
 
 

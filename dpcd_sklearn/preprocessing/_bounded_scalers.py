@@ -54,18 +54,18 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         Returns
         -------
         X_scaled : {ndarray, CSR, CSC} of shape (n_samples, n_features)
-            The image of each record; CSR and CSC stay what they are, other sparse formats
-            become CSR.
+            The image of each record, in float32 if X is, else float64; CSR and CSC stay what
+            they are, other sparse formats become CSR.
         """
         check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
         given = X
         X = read_records(
             self, X, reset=False, copy=self._must_copy(X), force_writeable=True, **CHECKS
         )
-        self._refuse_sparse_if_zero_moves(X)
+        lo, hi, center, half_width = self._map()
+        self._refuse_sparse_if_zero_moves(X, lo, hi, center)
         if issparse(X):
             X = canonical(X)  # clipping is not linear: one entry a cell
-        lo, hi, center, half_width = self._map()
         divisor = np.where(half_width > 0, half_width, 1.0)
         return given_back(map_cells(X, _to_unit, lo, hi, center, divisor), given)
 
@@ -90,18 +90,17 @@ class BoundedMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        self._refuse_sparse_if_zero_moves(X)
-        _, _, center, half_width = self._map()
+        lo, hi, center, half_width = self._map()
+        self._refuse_sparse_if_zero_moves(X, lo, hi, center)
         return given_back(map_cells(X, lambda x, c, h: x * h + c, center, half_width), given)
 
     def _must_copy(self, X):
         # A NumPy view of a data frame may share memory with other frames (copy-on-write).
         return self.copy or not (isinstance(X, np.ndarray) or issparse(X))
 
-    def _refuse_sparse_if_zero_moves(self, X):
+    def _refuse_sparse_if_zero_moves(self, X, lo, hi, center):
         if not issparse(X):
             return
-        lo, hi, center, _ = self._map()
         stays = zero_stays_zero(lo, hi, center)
         if not stays.all():
             raise ValueError(f"X is sparse, but {self._how_zero_stays(int(np.argmin(stays)))}")
@@ -246,7 +245,7 @@ class BoundsScaler(BoundedMap):
         lo, hi = check_bounds(self.bounds, self.n_features_in_, name="bounds", columns=columns)
         self.lo_, self.hi_ = lo, hi
         self.center_, self.half_width_ = _center_and_half_width(lo, hi, self.with_centering)
-        self._refuse_sparse_if_zero_moves(X)
+        self._refuse_sparse_if_zero_moves(X, lo, hi, self.center_)
         return self
 
     def _map(self):
@@ -284,10 +283,6 @@ def _center_and_half_width(lo, hi, with_centering):
 
 # ---- Scaling whose centres and widths are found in the records, at a price -----------------------
 
-# Within stated bounds: the most of μ², as little as columns that fill their bounds hardly feel; and
-# the evidence from which the largest number is asked for.
-_MOST_WITHIN, _ENOUGH_FOR_ALL = 0.14, 70.0
-
 
 @dataclass(eq=False, repr=False)
 class DPStandardScaler(PrivateTransformer, BoundedMap):
@@ -300,8 +295,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         z_{ij} = \frac{\min(\max(x_{ij}, c_j - h_j), c_j + h_j) - c_j}{h_j},
 
     with :math:`c_j` the middle of its quartiles and :math:`h_j` twice the distance between them.
-    Both are quantiles, so a few records far away move nothing. Within stated bounds these are the
-    median and a width that holds nearly all records.
+    Both are quantiles, so a few records far away move nothing. In stated bounds they are the middle
+    and the half-width of the part that holds nearly all records.
 
     **Privacy**
 
@@ -326,7 +321,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     with_tails : bool, default=False
         Whether widths double until they hold 19 of 20 records, for columns whose few large numbers
         matter: delays, incomes. A twentieth of the records far away moves them then. Of few records
-        no tail is looked for: a public rule. Within stated bounds the largest numbers always are.
+        no tail is looked for: a public rule. It needs `with_centering`; bounds take its place.
     copy : bool, default=True
         If False, `transform` and `inverse_transform` overwrite X where they can: a NumPy array or
         a CSR or CSC matrix of writeable floats. Anything else is copied, data frames always.
@@ -338,8 +333,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     scale_ : ndarray of shape (n_features,)
         What is divided by, :math:`h_j`; 0 where stated bounds are one point. Released.
     feature_bounds_ : tuple (lo, hi) of ndarray of shape (n_features,)
-        Where features are clipped, in the units of X. Released, hence public now. What `transform`
-        returns has the bounds (-1, 1): state those to the next step.
+        Where features are clipped, ``center_`` ∓ ``scale_``, in the units of X. Released, hence
+        public now. What `transform` returns has the bounds (-1, 1): state those to the next step.
 
     Raises
     ------
@@ -387,6 +382,12 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
     with_tails: bool = False
     copy: bool = True
 
+    def _read(self, X, *, reset):
+        X = super()._read(X, reset=reset)
+        if reset and self.feature_bounds is not None:
+            self._refuse_sparse_if_zero_moves(X, *self._stated_bounds(), 0.0)
+        return X
+
     def _release(self, releases, tables, stated):
         (X,), plan, bounds = tables, releases.plan, self._stated_bounds()
         (units,) = plan.units
@@ -397,10 +398,9 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
             center, scale = find_scales_within(oracle, how, *bounds, evidence)
         else:
             center, scale = find_scales(oracle, "features", how, evidence, zooms=zooms)
-        lo, hi = center - scale, center + scale
+        lo, hi = np.clip((center - scale, center + scale), *bounds or (-np.inf, np.inf))
         if bounds is not None:
-            lo, hi = np.clip(lo, *bounds), np.clip(hi, *bounds)
-            scale = np.maximum(hi - center, center - lo)
+            center, scale = _center_and_half_width(lo, hi, self.with_centering)
         self.center_, self.scale_, self.feature_bounds_ = center, scale, (lo, hi)
 
     def _few_records_warning(self, units, n_normalizer):
@@ -418,7 +418,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         rho = budget.rho if budget.private else math.inf
         evidence = budget.n * math.sqrt(8 * rho)  # of one choice alone
         if self.feature_bounds is not None:
-            ample = evidence / math.sqrt(n_choices(n_features, "all within")) >= _ENOUGH_FOR_ALL
+            ample = evidence / math.sqrt(n_choices(n_features, "all within")) >= 70
             return "all within" if ample else "within", 0
         if not self.with_tails:
             return "quartiles", most_zooms(evidence, n_features, "quartiles", 2 * AMPLE_EVIDENCE)
@@ -438,7 +438,8 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         """Share of μ² in a pipeline, from its n μ: a model suffers more from wrong scales."""
         how, least, most = "quartiles", 0.1, 0.3
         if self.feature_bounds is not None:
-            how, least, most = "all within", 0.05, _MOST_WITHIN
+            # as little as columns that fill their bounds hardly feel
+            how, least, most = "all within", 0.05, 0.14
         needed = n_choices(n_features, how) * (AMPLE_EVIDENCE / (2 * signal)) ** 2
         return min(max(needed, least), most)
 
@@ -447,7 +448,7 @@ class DPStandardScaler(PrivateTransformer, BoundedMap):
         return lo, hi, self.center_, self.scale_
 
     def _how_zero_stays(self, j):
-        return "centring would make it dense; pass with_centering=False"
+        return "centring would make it dense; pass with_centering=False, and bounds that hold zero"
 
     @property
     def _takes_sparse(self):

@@ -22,8 +22,6 @@ from ..utils._typing import ArrayLike, Bounds
 from ._columns import columns_of, names_of
 from ._private_transformer import CHECKS, OF_BUDGET, PrivateTransformer
 
-_ENOUGH = 50.0  # the evidence that a choice of a fill needs
-
 
 @dataclass(eq=False, repr=False)
 class DPSimpleImputer(PrivateTransformer):
@@ -147,7 +145,8 @@ class DPSimpleImputer(PrivateTransformer):
         """Share of μ² in a pipeline, from its n μ: a fill need not be exact."""
         if self.strategy == "most_frequent":
             return 0.15
-        needed = self._of_each * n_features * (_ENOUGH / (2 * signal)) ** 2
+        # with evidence of 50 a choice
+        needed = self._of_each * n_features * (50 / (2 * signal)) ** 2
         return min(max(needed, 0.02), 0.05 * self._of_each)
 
     def _check_stated(self, n_features):
