@@ -114,21 +114,6 @@ def test_a_column_of_infrequent_categories_without_records_has_no_coefficient(
     assert (model[-1].coef_[:at] != 0).sum() >= 3
 
 
-def test_arrays_lists_and_frames_are_the_same_table(frame):
-    encoder = DPOneHotEncoder(epsilon=5.0).fit(frame)
-    expected = encoder.transform(frame)
-    renamed = clone(encoder).fit(frame.to_numpy(object))
-    renamed._categories, renamed._room = encoder._categories, encoder._room
-    for cells in (frame.to_numpy(object), frame.to_numpy(object).tolist()):
-        np.testing.assert_array_equal(renamed.transform(cells), expected)
-    polars = pytest.importorskip("polars")
-    other = polars.DataFrame({name: frame[name].tolist() for name in frame})
-    np.testing.assert_array_equal(encoder.transform(other), expected)
-    sparse = clone(encoder).set_params(sparse_output=True).fit(frame)
-    sparse._categories = encoder._categories
-    np.testing.assert_array_equal(sparse.transform(frame).toarray(), expected)
-
-
 @table("cells", [["infrequent", "b"], [1, "1"], ["unused0", "c"], ["", "_"]])
 @table("library", ["pandas", "polars"])
 def test_names_of_columns_are_there_once_whatever_is_released(cells, library):

@@ -21,6 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -36,7 +37,7 @@ from dpcd_sklearn import (
     PrivacyAccountant,
 )
 from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
-from dpcd_sklearn.pipeline import _private_pipeline, make_private_pipeline
+from dpcd_sklearn.pipeline import PrivatePipeline, _private_pipeline, make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPSelectKBest,
@@ -557,6 +558,29 @@ def test_plans_and_rehearsals_map_copies_of_the_records(steps):
 
 def one_hot(*categories):
     return OneHotEncoder(categories=[categories], sparse_output=False, handle_unknown="error")
+
+
+UNSORTED = {"categories": [[2, 1]], "handle_unknown": "use_encoded_value", "unknown_value": -1}
+FILL_WORD = SimpleImputer(strategy="constant", fill_value="none", keep_empty_features=True)
+
+
+@table(
+    ("step", "cell"),
+    [
+        (FunctionTransformer(np.reciprocal), 2.0),  # which is 0 of the integer 2
+        (OrdinalEncoder(**UNSORTED), "x"),  # scikit-learn refuses it of numbers
+        (clone(WORDS), "x"),
+        (make_pipeline(FILL_WORD, OrdinalEncoder(**UNSORTED)), None),
+    ],
+)
+def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell):
+    mapped, rows = [], [[1 + i % 2] for i in range(N)]
+    spy = FunctionTransformer(lambda Z: mapped.append(Z.tolist()) or np.zeros(Z.shape))
+    for changed in (rows[7], [cell]):
+        steps = [("step", step), ("spy", spy), ("model", DPRidgeSkGD(**TARGET))]
+        PrivatePipeline(steps, public_steps=["spy"]).fit([*rows[:7], changed, *rows[8:]], Y)
+    of_one, of_other = mapped[0], mapped[-1]
+    assert [i for i in range(N) if i != 7 and of_one[i] != of_other[i]] == []
 
 
 @pytest.mark.filterwarnings("ignore:400 records", "ignore:n=400")  # of the smaller ε

@@ -89,12 +89,6 @@ def test_a_missing_cell_changes_no_dtype_of_what_comes_out(library, values, dtyp
     assert outcomes[0] == outcomes[1] == (KINDS[dtype], [0.0])
 
 
-def test_a_missing_cell_of_a_list_changes_no_dtype_of_what_comes_out():
-    of_one, of_other = ([[1.0], [2.0]] * 500 + [[cell]] for cell in (1.0, None))
-    imputer = DPSimpleImputer("most_frequent", epsilon=2.0)
-    assert imputer.fit_transform(of_one).dtype == imputer.fit_transform(of_other).dtype == object
-
-
 def test_constants_are_free(X, words, uncharged):
     imputer = DPSimpleImputer("constant", accountant=uncharged, fill_value=7.0)
     expected = SimpleImputer(strategy="constant", fill_value=7.0).fit_transform(X)

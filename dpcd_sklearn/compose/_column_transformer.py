@@ -12,7 +12,6 @@ from ..leaks import may_be_sparse, refuse_leaks
 from ..pipeline import PrivatePipeline
 from ..pipeline._budget_of_step import BUDGET
 from ..pipeline._joint_plan import parts_within
-from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit
 from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._spent import PrivacySpent
@@ -210,7 +209,7 @@ class DPColumnTransformer(PrivateFit, ColumnTransformer):
             Not private.
         """
         if self.charges_nothing:
-            refuse_leaks(self, dense=not may_be_sparse(first_rows(X, whole=False)[0]))
+            refuse_leaks(self, dense=not may_be_sparse(X))
             answer = super().fit_transform(X, y)
             self.shares_, self.privacy_spent_ = {}, PrivacySpent(0.0, 0.0)
             self.privacy_event_ = FitEvent((), *relation_of(self.neighboring))

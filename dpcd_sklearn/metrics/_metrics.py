@@ -14,9 +14,9 @@ from sklearn.utils import get_tags
 
 from ..leaks import full_name
 from ..privacy.sums._score_sums import LEVELS, count_cells, sum_bounded, sum_pairs
-from ..utils._cells import columns_of_words, numbers_of
+from ..utils._cells import columns_of_words, is_frame, numbers_of
 from ..utils._compat import safe_indexing
-from ..utils._input import read_input, read_records, without_duplicates
+from ..utils._input import read_input, read_records, read_table
 from ..utils._tiles import elementwise
 from ..utils._warnings import silence
 
@@ -183,29 +183,11 @@ class Model:
 
 
 def read(X):
-    """X in a container whose rows can be taken, and their number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no table; in words that quote no cell.
-    """
-    if X is None or isinstance(X, (str, bytes, dict)) or np.isscalar(X):
-        raise TypeError(f"X must be a table of records, got {type(X).__name__}")
-    if issparse(X):
-        X = without_duplicates(X).tocsr()
-    elif not _is_frame(X):
-        # of a list NumPy would choose one kind by all records, and write 1 as "1" beside a word
-        X = read_input(np.asarray, X, dtype=None if hasattr(X, "dtype") else object, name="X")
-    if len(X.shape) != 2 and _kind_of_texts(X) is None:
-        raise ValueError(f"Expected 2D array, got {len(X.shape)}D array instead: X is a table")
-    if 0 in X.shape:
-        raise ValueError(f"a score needs one record and one column at least, got shape {X.shape}")
-    return X, X.shape[0]
-
-
-def _is_frame(X):
-    return hasattr(X, "iloc") or hasattr(X, "__dataframe__")
+    """X as `read_table` reads it, or a list of texts or dicts, and the number of records."""
+    X, n_records = read_table(X, ndims=(1, 2))
+    if len(X.shape) == 1 and _kind_of_texts(X) is None:
+        read_table(X)
+    return X.tocsr() if issparse(X) else X, n_records
 
 
 def _kind_of_texts(X):
@@ -235,7 +217,7 @@ def _made_up(X, cell):
     """
     if len(X.shape) == 1:
         return np.array([_kind_of_texts(X)()], dtype=object)
-    if cell is None and _is_frame(X):
+    if cell is None and is_frame(X):
         words = {name for name, _ in columns_of_words(X)}
         columns = {name: ["" if name in words else 0.0] for name in X.columns}
         return type(X)(columns)
@@ -245,7 +227,7 @@ def _made_up(X, cell):
         return type(X)(row)
     if hasattr(X, "iloc"):
         return type(X)(row, columns=X.columns)
-    return type(X)(row, schema=list(X.columns)) if _is_frame(X) else row
+    return type(X)(row, schema=list(X.columns)) if is_frame(X) else row
 
 
 @dataclass(frozen=True)

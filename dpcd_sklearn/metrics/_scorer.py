@@ -18,7 +18,6 @@ from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
 from ..utils._cells import read_labels
-from ..utils._compat import num_samples
 from ..utils._input import check_finite_target, read_input
 from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
@@ -162,9 +161,9 @@ class PrivateScorer(ReadableRepr):
 
         One record each is scored of pairs, and at most k under ``Persons(k)``.
         """
+        X, n_samples = read(X)
         if self._metric.kind != "pairs" and relation_of(self.neighboring)[1] is None:
-            return X, y, persons_of(groups, num_samples(X))[1]
-        _, n_samples = read(X)
+            return X, y, persons_of(groups, n_samples)[1]
         y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
         return *records_read(self.neighboring, groups, X, y), None
 

@@ -178,7 +178,7 @@ def take_columns(union, start, candidate, X):
     `start` is the first step in which candidates differ; two rows of X tell what columns reach it.
     """
     shared, last = union.steps[:start], union.steps[-1]
-    rows, _ = first_rows(X, whole=False)
+    rows = first_rows(X, whole=False)
     for _, step in shared:
         rows = rows if step in _PASSES_ON else step.transform(rows)
     zeros = np.zeros(width_of(rows))

@@ -111,7 +111,7 @@ def columns_of(estimator, X):
     """Columns as a plan is told of them: a few rows where a PrivatePipeline may take words."""
     part = budgeted_part(estimator)
     if isinstance(part, PrivatePipeline) and kind_of_dtype(getattr(X, "dtype", None)) != "numbers":
-        return first_rows(X, whole=bool(part.public_steps))[0]
+        return first_rows(X, whole=bool(part.public_steps))
     return width_of(X)
 
 

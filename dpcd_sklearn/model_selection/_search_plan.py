@@ -13,7 +13,6 @@ from ..metrics import PrivateScorer, make_private_scorer
 from ..metrics._metrics import METRICS
 from ..pipeline._budget_of_step import last_step
 from ..pipeline._joint_plan import target_of
-from ..pipeline._public_facts import first_rows
 from ..plan._private_fit import warn_of_weak_promise
 from ..privacy.accounting._accounting import epsilon_of
 from ..privacy.accounting._events import FitEvent
@@ -26,7 +25,7 @@ from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.mechanisms._questions import is_tape
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..utils._compat import num_samples
-from ..utils._input import without_duplicates
+from ..utils._input import read_table
 from ..utils._persons import relation_of
 from ..utils._public import check_real, width_of
 from ..utils._threads import libraries
@@ -152,14 +151,8 @@ def asked_of(search, n_samples, shape):
 
 
 def read_searched_records(estimator, X, y):
-    """The records, of which rows can be taken; a candidate says what else is wrong of them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the target is none.
-    """
-    X, n_samples = first_rows(without_duplicates(X), whole=True)
+    """The records, of which rows can be taken; a candidate says what else is wrong of them."""
+    X, n_samples = read_table(X)
     y = target_of(estimator, y)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")

@@ -350,6 +350,8 @@ def _naming_fills(stand_ins):
                     f"{text.rstrip('.')}. Step {name!r} fills with {[*dict.fromkeys(constants)]} "
                     "where no value is frequent: state a fill_value that the steps behind it take"
                 )
+        if "has no callable" in text:
+            text += ". Lists of rows are arrays of objects: pass an array of numbers"
         return text
 
     return reworded(with_hints)

@@ -18,7 +18,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
 from ..utils._cells import on_host, refuse_collections
 from ..utils._compat import Pipeline, StrOptions, available_if
-from ..utils._input import by_name, reworded
+from ..utils._input import by_name, read_table, reworded
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
 from ..utils._public import width_of
 from ..utils._stated import ReproducibleNoise
@@ -193,7 +193,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
                 shape = (2, int(n_features))
                 rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
             else:
-                rows, _ = first_rows(n_features, whole=bool(self.public_steps))
+                rows = first_rows(n_features, whole=bool(self.public_steps))
             return self._planner(n_samples, rows, n_outputs)(self._budget(n_samples)).event
 
     def _planner(self, n_samples, rows, n_outputs=1):
@@ -267,7 +267,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         stated, copy = self.steps, clone(self)
         copy.steps = [(name, copy_of(step)) for name, step in stated]
         # 1. plan
-        X_rows, n_samples = first_rows(X, whole=bool(self.public_steps))
+        X, n_samples = read_table(X)
+        X_rows = first_rows(X, whole=bool(self.public_steps))
         relation = {"neighboring": self.neighboring, "n_public": self.n_public}
         if (groups := ids_of(self.neighboring, groups)) is not None:
             n_samples = int(read_of_each(self.neighboring, groups, n_samples).sum())

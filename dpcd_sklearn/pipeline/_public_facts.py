@@ -6,7 +6,6 @@ step are looked at, or what it has released.
 
 import math
 from dataclasses import dataclass, replace
-from operator import itemgetter
 
 import numpy as np
 from scipy.sparse import issparse
@@ -33,8 +32,9 @@ from ..preprocessing._columns import stated_target
 from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
-from ..utils._compat import safe_indexing
-from ..utils._input import refuse_broken, refuse_repeated_names
+from ..utils._cells import is_frame
+from ..utils._compat import num_samples, safe_indexing
+from ..utils._input import read_table
 from ..utils._public import check_bounds, width_of
 from ._budget_of_step import copy_of
 
@@ -88,7 +88,7 @@ class StandIn(TransformerMixin, BaseEstimator):
             if self.fills is not None:
                 found[0, : len(self.fills)] = self.fills  # indicators are behind them
             return found
-        rows, n_samples = first_rows(X, whole=False)
+        rows, n_samples = first_rows(X, whole=False), num_samples(X)
         if hasattr(step, "_refuse_large_output"):
             step._refuse_large_output(n_samples, self.n_features_in_)
         maps = hasattr(step, "_keep_without_records")  # else it puts out as many columns
@@ -131,45 +131,26 @@ def is_present(cell):
 
 
 def first_rows(X, whole):
-    """The rows that copies of public steps are tried on, and the number of all.
+    """The rows that copies of public steps are tried on.
 
     They are two, and one with a present cell for each column that lacks one there.
     """
-    refuse_broken(X)
-    refuse_repeated_names(X)
-    if not hasattr(X, "shape") and hasattr(X, "__array__"):
-        X = np.asarray(X)
-    shape = getattr(X, "shape", None)
-    if shape is None and not isinstance(X, (list, tuple)):
-        raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
-    if shape is not None and len(shape) != 2:
-        raise ValueError(f"Expected 2D array, got {len(shape)} dimension(s) instead")
-    if shape is None and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
-        raise ValueError("Expected 2D array, got rows of several lengths instead")
-    n_samples = len(X) if shape is None else shape[0]
-    if n_samples == 0:
-        raise ValueError("X has no records; at least one is needed")
-    if shape is not None and shape[1] == 0:
-        raise ValueError(f"Found 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    X, n_samples = read_table(X)
     if whole:
-        return X, n_samples
+        return X
     X = X.tocsr() if issparse(X) else X
-    return safe_indexing(X, [*range(min(2, n_samples)), *_first_present(X)]), n_samples
+    return safe_indexing(X, [*range(min(2, n_samples)), *_first_present(X)])
 
 
 def _first_present(X):
     """Numbers of rows with the first present cell of each column, where cells may be words."""
-    listed = isinstance(X, (list, tuple))
-    words = X.dtype.kind not in "biufc" if isinstance(X, np.ndarray) else hasattr(X, "columns")
-    if hasattr(X, "__dask_graph__") or not (listed or words):
+    words = is_frame(X) or (isinstance(X, np.ndarray) and X.dtype.kind not in "biufc")
+    if hasattr(X, "__dask_graph__") or not words:
         return []
     found = set()
-    for j in range(width_of(X)):
-        cells = map(itemgetter(j), X) if listed else safe_indexing(X, j, axis=1)
-        try:
-            found.add(next((i for i, cell in enumerate(cells) if is_present(cell)), 0))
-        except (IndexError, TypeError):  # rows of several lengths: the steps say so
-            return []
+    for j in range(X.shape[1]):
+        cells = safe_indexing(X, j, axis=1)
+        found.add(next((i for i, cell in enumerate(cells) if is_present(cell)), 0))
     return sorted(found - {0, 1})
 
 

@@ -209,7 +209,7 @@ class CategoryEncoder(PrivateTransformer):
             )
 
     def _read(self, X, *, reset):
-        return columns_of(self, X, reset=reset)[0]
+        return columns_of(self, X, reset=reset)
 
     def _read_with_target(self, X, y):
         columns, stated = self._read(X, reset=True), self._stated()

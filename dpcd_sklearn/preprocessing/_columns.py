@@ -3,17 +3,17 @@
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..privacy.sums._tables import NO_CATEGORY, may_be_category
 from ..utils import _cells
-from ..utils._input import check_finite_target, read_input, refuse_repeated_names
+from ..utils._input import check_finite_target, read_input, read_table
 from ..utils._public import check_interval
 
 
 def columns_of(estimator, X, *, reset):
-    """The columns of a table as arrays, which nobody writes to, and their length.
+    """The columns of a table as arrays, which nobody writes to.
 
     With `reset` the estimator is told the number and names of columns, else they are compared.
 
@@ -27,17 +27,9 @@ def columns_of(estimator, X, *, reset):
             f"{type(estimator).__name__} takes no sparse X: categories are dense columns. Pass "
             "X.toarray(), or select the columns of categories"
         )
-    refuse_repeated_names(X)
-    if not _is_frame(X):
-        X = _as_array(estimator, X)
+    X, _ = read_table(X)
     read_input(validate_data, estimator, X, reset=reset, skip_check_array=True, name="X")
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(
-            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) "
-            f"(shape={tuple(X.shape)}) while a minimum of 1 is required by "
-            f"{type(estimator).__name__}."
-        )
-    if not _is_frame(X):
+    if not _cells.is_frame(X):
         columns = list(X.T)
     else:
         columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(X.shape[1])]
@@ -55,21 +47,7 @@ def columns_of(estimator, X, *, reset):
     columns = [_cells.cells_of(column) for column in columns]
     for column in columns:
         _refuse_other_cells(column)
-    return columns, X.shape[0]
-
-
-def _is_frame(X):
-    return hasattr(X, "columns") and hasattr(X, "shape") and len(X.shape) == 2
-
-
-def _as_array(estimator, X):
-    """An array of numbers, or of objects: lists are objects, whatever a record has in them."""
-    checks = {
-        "dtype": None if hasattr(X, "dtype") else object,
-        "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
-        "estimator": estimator,
-    }  # fmt: skip
-    return read_input(check_array, X, name="X", **checks)
+    return columns
 
 
 def refuse_another_kind(categories, kind, name):

@@ -198,7 +198,7 @@ class DPSimpleImputer(PrivateTransformer):
         """Numbers as an array, words as a list of columns."""
         self._check_together()
         if self._of_words and not issparse(X):
-            return columns_of(self, X, reset=reset)[0]
+            return columns_of(self, X, reset=reset)
         if self.strategy == "most_frequent":
             raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
         X = read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})

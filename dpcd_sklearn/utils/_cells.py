@@ -274,6 +274,11 @@ def is_identifier(name):
     return not _tokens(name).isdisjoint(_IDENTIFIERS.split())
 
 
+def is_frame(X):
+    """Whether X is a table whose columns have names and dtypes of their own."""
+    return hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
+
+
 def columns_of_kind(X, *kinds):
     """Name and dtype of the columns of a data frame that hold cells of these kinds."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):

@@ -5,6 +5,8 @@
 (b) Messages of NumPy, pandas and scikit-learn about a cell that is no number show the cell. Only
     those that are known to show shapes, names and finiteness come through; all others are
     replaced, and leave no chain of exceptions behind.
+(c) A list of rows declares no dtype, so its cells are objects. NumPy would choose one dtype by all
+    of them: one word makes words of all numbers, and one float makes floats of all integers.
 """
 
 import re
@@ -19,6 +21,7 @@ from ._cells import (
     AS_DAYS,
     columns_of_kind,
     columns_of_words,
+    is_frame,
     kind_of_dtype,
     on_host,
     refusal_of_table,
@@ -169,6 +172,37 @@ def read_records(estimator, X, *y, **checks):
         if not of_cells or not (words := columns_of_words(X)):
             raise
     raise ValueError(refusal_of_table(X, words, [], type(estimator).__name__))
+
+
+def read_table(X, ndims=(2,)):
+    """Return records whose rows and columns can be taken, and their number; see (c).
+
+    Data frames and arrays stay as they are, and sparse X has one entry a cell.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table, or empty, or two columns have one name; the message quotes no cell.
+    """
+    if sparse.issparse(X):
+        X = without_duplicates(X)
+    elif X is None or isinstance(X, dict) or np.isscalar(X):
+        raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
+    elif is_frame(X):
+        refuse_repeated_names(X)
+    else:
+        X = read_input(np.asarray, X, dtype=None if hasattr(X, "dtype") else object, name="X")
+    if len(X.shape) not in ndims:
+        raise ValueError(
+            f"Expected 2D array, got {len(X.shape)}D array instead, or rows of several lengths. "
+            f"{_RESHAPE}"
+        )
+    if 0 in X.shape:
+        raise ValueError(
+            f"Found array with {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
+            f"(shape={tuple(X.shape)}) while a minimum of 1 is required."
+        )
+    return X, X.shape[0]
 
 
 def refuse_repeated_names(X):

@@ -186,9 +186,7 @@ def rows_read(neighboring, groups, n_records, *tables):
     neighboring : Persons
     groups : array-like of shape (n_records,)
     n_records : int
-    *tables : ndarrays, data frames, or lists of columns
-        All cells of the rows. Lists of rows are arrays of objects: of others NumPy would choose a
-        dtype by all cells.
+    *tables : of all cells, as of `read_table`, or lists of columns
 
     Returns
     -------
@@ -204,9 +202,8 @@ def rows_read(neighboring, groups, n_records, *tables):
 
 
 def records_read(neighboring, groups, X, y):
-    """The records of each person that are read, of X in any container and an array y."""
-    cells = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else X
-    rows = rows_read(neighboring, groups, len(y), cells, y)
+    """The records of each person that are read, of a table and an array y."""
+    rows = rows_read(neighboring, groups, len(y), X, y)
     return safe_indexing(X, rows), y[rows]
 
 
