@@ -16,13 +16,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_tweedie_score, r2_score
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array
 
 from ..losses import loss_of
 from ..plan._target_mean import found_mean, start_within
 from ..utils._cells import given_back, on_host, refuse_collections
-from ..utils._compat import RegressorMixin, check_sample_weight
-from ..utils._input import check_finite_target, read_input
+from ..utils._compat import RegressorMixin, check_sample_weight, num_samples
+from ..utils._input import check_finite_target, read_input, read_target
 from ..utils._public import check_bounds
 from ..utils._tiles import elementwise
 from ..utils._typing import ArrayLike, Column
@@ -308,8 +308,7 @@ class WithExposure:
                 "subtract it from y"
             )
         refuse_collections(self, X=X, y=y, offset=offset)
-        y = read_input(column_or_1d, on_host(y), dtype=np.float64, name="y")
-        check_finite_target(y)
+        y = read_target(y, num_samples(X))
         exposure = _exposure_of(offset, len(y))
         weight = elementwise(lambda one: one ** (2 - power), exposure)
         given = check_sample_weight(sample_weight, y)

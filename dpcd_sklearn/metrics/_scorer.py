@@ -17,8 +17,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
-from ..utils._cells import read_labels
-from ..utils._input import check_finite_target, read_input
+from ..utils._input import read_target
 from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
 from ..utils._texts import ReadableRepr
@@ -164,7 +163,7 @@ class PrivateScorer(ReadableRepr):
         X, n_samples = read(X)
         if self._metric.kind != "pairs" and relation_of(self.neighboring)[1] is None:
             return X, y, persons_of(groups, n_samples)[1]
-        y = _target(y, n_samples, self._facts(estimator, n_samples).classes)
+        y = read_target(y, n_samples, self._facts(estimator, n_samples).classes)
         return *records_read(self.neighboring, groups, X, y), None
 
     def prepared(self, estimator, X, y, event, persons=None):
@@ -179,7 +178,7 @@ class PrivateScorer(ReadableRepr):
         if any(part.kind == "private" for part in tree_of(estimator).inside()):
             refuse_leaks(estimator, dense=not may_be_sparse(X))
         facts = self._facts(estimator, n_samples)
-        y = _target(y, n_records, facts.classes)
+        y = read_target(y, n_records, facts.classes)
         of_shares = persons is not None
         units = ScoreUnits(event, metric.kind, metric.size(facts), facts.n, of_shares)
         unit = LEVELS if of_shares else 1
@@ -257,20 +256,6 @@ def _sane(bounds):
             f"least: a score of an unbounded target is none; got ({lo:g}, {hi:g})"
         )
     return bounds
-
-
-def _target(y, n_samples, classes):
-    """y as an array, in words that quote no record; without classes finite doubles."""
-    y = read_labels(y, classes)
-    if y.shape != (n_samples,):
-        raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
-    if classes is not None:
-        return y
-    if y.dtype.kind not in "biufO":
-        raise TypeError(f"y must hold real numbers, got dtype kind {y.dtype.kind!r}")
-    y = read_input(np.asarray, y, dtype=np.float64, name="y")
-    check_finite_target(y)
-    return y
 
 
 def make_private_scorer(

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
@@ -23,7 +22,7 @@ from ..privacy.accounting._promise import Budget
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._cells import read_labels
 from ..utils._compat import check_sample_weight
-from ..utils._input import check_finite_target, read_input, reworded
+from ..utils._input import check_finite_target, one_column, read_input, read_numbers, reworded
 from ..utils._public import check_real, width_of
 from ._budget_of_step import as_params, is_private, last_step, stated_budget
 from ._public_facts import PublicFacts, StandIn, facts_after, refuse_sparse
@@ -411,12 +410,10 @@ def n_outputs_of(step, X, y, sample_weight=None):
 def target_of(estimator, y):
     """The target as an array, read and refused as the fit of the last step would."""
     step = last_step(estimator)
+    if is_regressor(step):
+        return one_column(read_numbers(y))
     target = getattr(step, "_labels", read_labels)(y)
-    if is_regressor(step) and target.dtype.kind == "O":
-        target = read_input(np.asarray, y, name="y")  # without a mask; dates stay dates
-        if target.dtype.kind == "O":  # what is no number is no number for the fit either
-            target = read_input(np.asarray, target, dtype=np.float64, name="y")
     if target.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers")
     check_finite_target(target)
-    return target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    return one_column(target)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..privacy.sums._tables import NO_CATEGORY, may_be_category
 from ..utils import _cells
-from ..utils._input import check_finite_target, read_input, read_table
+from ..utils._input import read_input, read_table, read_target
 from ..utils._public import check_interval
 
 
@@ -94,16 +94,11 @@ def names_of(estimator, input_features=None):
 # ---- The target of a transformer: numbers within stated bounds, or stated classes ----------------
 
 
-def read_target(estimator, y, n_samples):
+def read_bounded_target(estimator, y, n_samples):
     """The target of each record before the charge, and its bounds; no error quotes one.
 
     Numbers are clipped to `target_bounds`. Of `classes` they are the numbers, of unknown labels
     that of the first one, and there are no bounds.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter or y is invalid.
     """
     if y is None:
         raise ValueError(
@@ -111,15 +106,8 @@ def read_target(estimator, y, n_samples):
             "is None"
         )
     labels, bounds = stated_target(estimator)
-    if labels is None:
-        y = read_input(np.asarray, y, dtype=np.float64, name="y")
-    else:
-        y = _cells.read_labels(y, labels)
-    if y.shape not in ((n_samples,), (n_samples, 1)):
-        raise ValueError(f"y must have the shape ({n_samples},), got {y.shape}")
-    y = y.reshape(n_samples)
+    y = read_target(y, n_samples, labels)
     if bounds is not None:
-        check_finite_target(y)
         return np.clip(y, *bounds), bounds
     return _cells.numbers_of(y, labels, otherwise=0), None
 

@@ -26,7 +26,7 @@ from ..utils._compat import Interval, StrOptions
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
-from ._columns import read_target, stated_target
+from ._columns import read_bounded_target, stated_target
 from ._private_transformer import OF_BUDGET, UNIT, PrivateTransformer, refuse_more_than
 
 
@@ -118,7 +118,7 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
 
     def _read_with_target(self, X, y):
         X = self._read(X, reset=True)
-        target, bounds = read_target(self, y, X.shape[0])
+        target, bounds = read_bounded_target(self, y, X.shape[0])
         return [X, target], bounds
 
     def _release(self, releases, tables, stated):

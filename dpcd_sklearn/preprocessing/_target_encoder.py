@@ -14,7 +14,7 @@ from ..utils._compat import Interval, StrOptions
 from ..utils._persons import ids_of, persons_of, relation_of
 from ..utils._typing import ArrayLike, Auto, Column, Pair
 from ._category_encoder import CategoryEncoder
-from ._columns import each_once, names_of, read_target, stated_target
+from ._columns import each_once, names_of, read_bounded_target, stated_target
 
 _SHARE_OF_NAMES = 0.3  # of μ², where categories are learnt
 
@@ -159,7 +159,7 @@ class DPTargetEncoder(CategoryEncoder):
 
     def _read_with_target(self, X, y):
         (columns,), stated = super()._read_with_target(X, y)
-        target, bounds = read_target(self, y, len(columns[0]))
+        target, bounds = read_bounded_target(self, y, len(columns[0]))
         return [columns, target], (stated, bounds)
 
     def _release(self, releases, tables, stated):

@@ -24,6 +24,7 @@ from ._cells import (
     is_frame,
     kind_of_dtype,
     on_host,
+    read_labels,
     refusal_of_table,
 )
 from ._tiles import is_finite
@@ -52,7 +53,7 @@ _TELLS_NO_CELL = re.compile(
     r"Expected a 2-dimensional container|Expected 2D input|Expected sequence or array-like, got <|"
     r"y should be a 1d array|(This )?\w{1,80}( estimator)? requires y to be passed|"
     r"dtype='numeric' is not compatible|Sample weights must (be 1D|contain)|"
-    r"sample_weight\.shape ==|Negative values in data passed|"
+    r"sample_weight\.shape ==|y must be an array|Negative values in data passed|"
     r"setting an array element with a sequence\. The requested array has an inhomogeneous shape"
 )
 
@@ -120,6 +121,33 @@ def by_name(message):
         "). plan, which simulates fits, needs make_data(n_samples, rng) -> (X, y) too, which draws "
         "such frames"
     )
+
+
+def read_target(y, n_samples, classes=None):
+    """One number a record, as finite doubles, or with public classes one label a record.
+
+    Its shape is (n_samples,) or (n_samples, 1). No error quotes a record.
+    """
+    y = one_column(read_numbers(y) if classes is None else read_labels(y, classes))
+    if y.shape != (n_samples,):
+        raise ValueError(f"y must have shape ({n_samples},), got {y.shape}")
+    return y
+
+
+def read_numbers(y):
+    """Targets of a regression as finite doubles, read cell by cell."""
+    kind = kind_of_dtype(getattr(y, "dtype", None))
+    cells = read_input(read_labels, y, name="y")
+    if kind not in ("numbers", "words", "objects"):
+        raise TypeError(f"y holds {kind} by its dtype, and must hold real numbers")
+    numbers = read_input(np.asarray, cells, dtype=np.float64, name="y")
+    check_finite_target(numbers)
+    return numbers
+
+
+def one_column(y):
+    """A table of one column as that column, everything else as it is."""
+    return y[:, 0] if y.shape[1:] == (1,) else y
 
 
 def check_finite_target(y):
