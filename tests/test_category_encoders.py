@@ -114,6 +114,14 @@ def test_a_column_of_infrequent_categories_without_records_has_no_coefficient(
     assert (model[-1].coef_[:at] != 0).sum() >= 3
 
 
+@table(("library", "kind"), [("polars", "DataFrame"), ("pyarrow", "table")])
+def test_tables_of_other_libraries_are_read_as_frames(library, kind, frame):
+    make = getattr(pytest.importorskip(library), kind)
+    other = make({name: frame[name].tolist() for name in frame})
+    encoder = DPOneHotEncoder(epsilon=5.0).fit(other)
+    np.testing.assert_array_equal(encoder.transform(other), encoder.transform(frame))
+
+
 @table("cells", [["infrequent", "b"], [1, "1"], ["unused0", "c"], ["", "_"]])
 @table("library", ["pandas", "polars"])
 def test_names_of_columns_are_there_once_whatever_is_released(cells, library):

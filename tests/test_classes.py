@@ -213,10 +213,6 @@ def test_any_object_is_an_unknown_label_once_classes_are_stated(odd, classes):
         assert_array_equal(plain.fit(X, labels).coef_, expected)
 
 
-def test_labels_that_y_itself_tells_are_all_known():
-    DPLinearClassifier(unknown_label="raise", max_iter=3).fit(X, Y)
-
-
 # ---- how good ------------------------------------------------------------------------------------
 
 

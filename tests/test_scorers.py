@@ -16,7 +16,6 @@ from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts, codes_of
 from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._search_plan import read_searched_records
-from dpcd_sklearn.pipeline import make_private_pipeline
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
 from dpcd_sklearn.privacy.mechanisms import ScoreUnits
@@ -59,8 +58,6 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     search = PrivateSearchCV(DPLogisticGCD(classes=[0, 1]), {"C": [1.0]})
     _, kept = read_searched_records(search.estimator, X, [label, *labels[1:]])
     assert kept.tolist()[1:] == labels[1:]
-    pipeline = make_private_pipeline(DPLogisticGCD(classes=[0, 1]), epsilon=1.0)
-    assert pipeline.fit(X, [label, *labels[1:]]).n_features_in_ == 2
 
 
 def test_a_search_refuses_a_masked_target_as_its_model_does():

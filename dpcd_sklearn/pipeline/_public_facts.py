@@ -32,7 +32,7 @@ from ..preprocessing._columns import stated_target
 from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
-from ..utils._cells import is_frame
+from ..utils._cells import columns_in, is_frame
 from ..utils._compat import num_samples, safe_indexing
 from ..utils._input import read_table
 from ..utils._public import check_bounds, width_of
@@ -148,8 +148,7 @@ def _first_present(X):
     if hasattr(X, "__dask_graph__") or not words:
         return []
     found = set()
-    for j in range(X.shape[1]):
-        cells = safe_indexing(X, j, axis=1)
+    for cells in columns_in(X):
         found.add(next((i for i, cell in enumerate(cells) if is_present(cell)), 0))
     return sorted(found - {0, 1})
 

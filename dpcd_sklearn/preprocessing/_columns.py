@@ -29,11 +29,8 @@ def columns_of(estimator, X, *, reset):
         )
     X, _ = read_table(X)
     read_input(validate_data, estimator, X, reset=reset, skip_check_array=True, name="X")
-    if not _cells.is_frame(X):
-        columns = list(X.T)
-    else:
-        columns = [X.iloc[:, j] if hasattr(X, "iloc") else X[:, j] for j in range(X.shape[1])]
-    kinds = [_cells.kind_of_dtype(column.dtype) for column in columns]
+    columns = _cells.columns_in(X)
+    kinds = [_cells.kind_of_dtype(getattr(column, "dtype", None)) for column in columns]
     if reset:
         estimator._kinds = kinds
     else:

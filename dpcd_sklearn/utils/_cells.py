@@ -279,6 +279,14 @@ def is_frame(X):
     return hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
 
 
+def columns_in(X):
+    """The columns of an array or a data frame, as its library has them."""
+    if hasattr(X, "column_names"):  # of pyarrow
+        return X.columns
+    take = getattr(X, "iloc", X)
+    return [take[:, j] for j in range(X.shape[1])]
+
+
 def columns_of_kind(X, *kinds):
     """Name and dtype of the columns of a data frame that hold cells of these kinds."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):

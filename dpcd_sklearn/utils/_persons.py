@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import issparse
 
-from ._cells import cells_of, on_host
+from ._cells import cells_of, columns_in, on_host
 from ._compat import Interval, StrOptions, safe_indexing
 from ._input import read_input
 from ._public import MOST
@@ -191,11 +191,6 @@ def rows_read(neighboring, groups, n_records, *tables):
     Returns
     -------
     rows : ndarray of shape (n_rows_read,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the ids are not valid.
     """
     most = relation_of(neighboring)[1] or 1
     return drawn_rows(*persons_of(groups, n_records), *tables, most=most)
@@ -271,10 +266,7 @@ def _mix_rows(found, table):
 def _columns(table):
     if isinstance(table, list):
         return table
-    if len(np.shape(table)) < 2:
-        return [table]
-    take = table.iloc.__getitem__ if hasattr(table, "iloc") else table.__getitem__
-    return [take((slice(None), j)) for j in range(table.shape[1])]
+    return columns_in(table) if len(np.shape(table)) == 2 else [table]
 
 
 def _hashes(column):
