@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..privacy.mechanisms._cell_sums import RunningUnits
 from ..privacy.sums._counts import N_LINEAR
 from ..privacy.sums._place import LocalPlace
-from ..privacy.sums._records import canonical
 from ..utils._compat import Interval, OneToOneFeatureMixin, StrOptions
 from ..utils._public import check_interval
 from ..utils._tiles import map_cells, within_range
@@ -358,6 +357,5 @@ class DPRobustScaler(QuantileStep):
 
     def _mapped(self, X, function):
         check_is_fitted(self, "center_")  # a refused fit leaves n_features_in_
-        X = self._read(X, reset=False)
-        X = canonical(X).copy() if issparse(X) else X.copy()
+        X = self._read(X, reset=False).copy()
         return map_cells(X, function, self.center_, self.scale_)

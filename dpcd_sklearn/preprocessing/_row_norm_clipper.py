@@ -8,7 +8,6 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from ..privacy.sums._margins import products
-from ..privacy.sums._records import canonical
 from ..utils._cells import given_back
 from ..utils._compat import Interval, fit_context
 from ..utils._input import read_records
@@ -113,7 +112,6 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         given = X
         X = read_records(self, X, reset=False, copy=copy, force_writeable=True, **CHECKS)
         if issparse(X):
-            X = canonical(X)  # the norm of a row is that of its cells
             by_row = X.tocsr()
             rows = np.repeat(np.arange(X.shape[0]), np.diff(by_row.indptr))
             largest = np.zeros(X.shape[0])

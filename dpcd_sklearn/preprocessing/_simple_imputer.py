@@ -13,7 +13,6 @@ from ..privacy.accounting._joint import partition_event
 from ..privacy.mechanisms._cell_sums import PresentUnits
 from ..privacy.mechanisms._quantiles import QuantileOracle, QuantileUnits
 from ..privacy.mechanisms._tables import PartitionUnits
-from ..privacy.sums._records import canonical
 from ..privacy.sums._tables import CategoryPlace, PresentPlace, category_of, keys_of
 from ..utils._compat import StrOptions
 from ..utils._input import read_records
@@ -201,8 +200,7 @@ class DPSimpleImputer(PrivateTransformer):
             return columns_of(self, X, reset=reset)
         if self.strategy == "most_frequent":
             raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
-        X = read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})
-        return canonical(X) if issparse(X) else X
+        return read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})
 
     def _constants(self):
         """The stated fill; 0, or "missing" in columns that are no numbers by their dtypes."""

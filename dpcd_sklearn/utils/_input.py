@@ -176,7 +176,7 @@ def _replaced(message, name):
 
 
 def read_records(estimator, X, *y, **checks):
-    """``validate_data`` of scikit-learn for X, or X and y; sparse ones are checked beforehand.
+    """``validate_data`` of scikit-learn for X, or X and y; a sparse X has one entry a cell then.
 
     Raises
     ------
