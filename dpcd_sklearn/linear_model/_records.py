@@ -204,6 +204,4 @@ class PersonArrays(NamedTuple):
         """Where they lie, with bounds as of PersonPlace; one thread reads them."""
         return PersonPlace(*self, bounds)
 
-    def of_output(self, k):
-        """The same records with target k of several."""
-        return self._replace(target=np.ascontiguousarray(self.target[:, k]))
+    of_output = Arrays.of_output

@@ -160,11 +160,6 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
         mask[self.ranking_] = True
         return mask
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
 
 # ---- Principal components of a released matrix of second moments ---------------------------------
 

@@ -343,6 +343,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # noise from the operating system
         tags.input_tags.sparse = self._takes_sparse
+        tags.target_tags.required = hasattr(self, "target_bounds")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

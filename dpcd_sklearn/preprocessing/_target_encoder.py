@@ -283,11 +283,6 @@ class DPTargetEncoder(CategoryEncoder):
             names = [f"{name}_{label}" for name in names for label in self.classes]
         return each_once(names)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
 
 def _parts_of(table, n_classes):
     """Sums of each encoding, and numbers of records, of each group."""
