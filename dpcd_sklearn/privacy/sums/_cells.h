@@ -94,10 +94,8 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     double from_first[DPCD_RUN]; /* in one loop compilers merge comparisons, at half the speed */
     int64_t outside = 0;
     uint64_t pair;
-    const ptrdiff_t width = is_float ? sizeof(float) : sizeof(double);
     ptrdiff_t k, l;
     if (cells == DPCD_OUTSIDE) {
-        for (k = 0; k < size * width; k += 64) DPCD_PREFETCH((const char *)x + ahead + k);
         DPCD_OF_RUN(DPCD_LOOK_OUTSIDE);
         counts[0] |= outside;
         return;
@@ -111,7 +109,7 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     }
     /* memory is asked for here and there: requests in one burst would stop the counts */
     for (k = 0; k + 8 <= size; k += 8) {
-        DPCD_PREFETCH((const char *)x + ahead + k * width);
+        DPCD_PREFETCH((const char *)x + ahead + k * (is_float ? 4 : 8));
         for (l = k; l < k + 8; l += 2) { /* one load gives two places */
             memcpy(&pair, at + l, sizeof pair);
             counts[(uint32_t)pair]++;

@@ -77,8 +77,7 @@ class Part:
         asked = self._place if self._sums is None else self._sums
         if (rows := options.pop("rows", None)) is not None:
             asked = asked.of_rows(rows)
-        found = getattr(asked, name)(*of, **options)
-        return np.array(found) if name == "image_grams" else found
+        return getattr(asked, name)(*of, **options)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
