@@ -18,9 +18,9 @@ from dpcd_sklearn.privacy.ledger import charge
 from dpcd_sklearn.privacy.mechanisms import QuantileOracle, QuantileUnits, _quantiles
 from dpcd_sklearn.privacy.mechanisms._quantiles import (
     QuantileChoices,
-    doubling_counts,
     interval_scores,
     quantile_scores,
+    ring_counts,
     score_sensitivity,
 )
 from dpcd_sklearn.privacy.noise import NoiseSource
@@ -83,34 +83,26 @@ every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
+def check_counts(X, place, edges, around):
+    twins = [({}, octaves_twin(X)), ({"edges": edges}, linear_twin(X, *edges))]
+    for cells, expected in [*twins, ({"around": around}, reaches_twin(X, *around))]:
+        np.testing.assert_array_equal(place.counts("features", **cells), expected)
+
+
 @every_dtype
 @every_layout
 def test_counts_are_the_twins_in_every_layout(layout, dtype):
     X = records(dtype)
-    place = LocalPlace(layout(X))
-    np.testing.assert_array_equal(place.counts("features"), octaves_twin(X))
     lo, hi = np.array([-2.0, 0, -8, -1e-3, 5, -1e6]), np.array([2.0, 4, 8, 1e-3, 7, 2e6])
-    np.testing.assert_array_equal(
-        place.counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
-    )  # fmt: skip
-    center, unit = lo / 2, hi / 16
-    np.testing.assert_array_equal(
-        place.counts("features", around=(center, unit)), reaches_twin(X, center, unit)
-    )
+    check_counts(X, LocalPlace(layout(X)), (lo, hi), (lo / 2, hi / 16))
 
 
-@pytest.mark.parametrize("shape", [(3, 1300), (1300, 3), (1, 512), (513, 1)])
+@pytest.mark.parametrize("shape", [(3, 1300), (1300, 3), (1, 512), (513, 1), (99, 101)])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_lines_that_are_counted_in_pieces_lose_no_record(shape, order):
     X = np.asarray(np.random.default_rng(0).standard_normal(shape), order=order)
-    lo, hi = np.full(shape[1], -0.5), np.full(shape[1], 0.25)
-    np.testing.assert_array_equal(LocalPlace(X).counts("features"), octaves_twin(X))
-    np.testing.assert_array_equal(
-        LocalPlace(X).counts("features", edges=(lo, hi)), linear_twin(X, lo, hi)
-    )
-    np.testing.assert_array_equal(
-        LocalPlace(X).counts("features", around=(lo, hi)), reaches_twin(X, lo, hi)
-    )
+    ends = np.full(shape[1], -0.5), np.full(shape[1], 0.25)
+    check_counts(X, LocalPlace(X), ends, ends)
 
 
 def test_nan_lies_in_the_first_cell_and_infinity_in_an_outer_one():
@@ -150,6 +142,16 @@ def test_norms_beyond_every_double_lie_in_the_last_octave():
     expected = np.zeros((1, _counts.N_OCTAVES), dtype=int)
     expected[0, [0, -2, -1]] = 1, 1, 2
     np.testing.assert_array_equal(LocalPlace(X).counts("row_norm"), expected)
+
+
+def test_counts_that_are_kept_answer_the_same_question_only():
+    X = np.random.default_rng(0).normal(size=(50, 1))
+    place, unit, once = LocalPlace(X, X[:, 0] + 1), np.ones(1), ("features", X, 1)
+    for of, column, times in [once, once, ("features", X, 2), ("target", X + 1, 1), once]:
+        unit *= times  # the same array, and another question
+        counts = place.counts(of, around=([0.5], unit))
+        np.testing.assert_array_equal(counts, _counts.count_cells(column, around=([0.5], unit)))
+        counts[:] = 0
 
 
 def test_counts_of_a_target_are_those_of_a_column_and_no_weight_is_seen():
@@ -398,16 +400,18 @@ def test_a_quantile_is_a_public_fraction(quantile):
 # --- scales -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_rings", [1, 7, _quantiles.N_DOUBLINGS])
-def test_doublings_of_a_half_width_count_every_record_once(n_rings):
+@pytest.mark.parametrize(("n_rings", "first"), [(1, 0), (7, 0), (7, 3), (64, 0)])
+def test_rings_around_a_centre_count_every_record_once(n_rings, first):
     rng = np.random.default_rng(0)
     x = rng.standard_t(1, 2000) * 10
     center, half_width = 3.0, 2.0
     around = np.array([center]), np.array([half_width])
     counts = LocalPlace(x[:, np.newaxis]).counts("features", around=around)
-    counts = doubling_counts(counts, n_rings)[0]
+    numbers = first + 2 * np.arange(n_rings)[np.newaxis]
+    assert ring_counts(counts, numbers + 128).tolist() == [[2000] + [0] * (n_rings - 1)]
+    counts = ring_counts(counts, numbers)[0]
     distance = np.abs(x - center) / half_width
-    ends = [0, *(2.0 ** np.arange(n_rings - 1)), np.inf]
+    ends = [0, *_quantiles.REACHES[numbers[0, :-1]], np.inf]
     np.testing.assert_array_equal(counts, np.histogram(distance, ends)[0])
     assert counts.sum() == 2000 and (counts[:8] > 0).all()
 

@@ -168,7 +168,7 @@ def test_whole_rows_of_16_bits_are_nearly_the_twins(K, n, p, intercept):
     every = [case.sums(layout, n_threads=2, whole=True) for layout in layouts]
     sparse_rows = Records(sparse.csr_array(case.X), case.y, case.weights, case.bounds)
     # rows that are made again in each pass, as those of too many records are
-    every.append(WholeRows(sparse_rows, case.loss, case.M[: case.d], intercept, K))
+    every.append(WholeRows(sparse_rows, case.loss, case.M, intercept, K))
     for step, _, _ in case.moves(6):
         case.coef += step
         for sums in every:

@@ -62,16 +62,12 @@ class PartitionFacts(NamedTuple):
 
 def rows_of(question):
     """The rows that a question is about, as of Part; None is all."""
-    name, *arguments = question
-    if name == "sums":
-        return arguments[0].rows
-    return arguments[-1]["rows"] if name == "counts" else None
+    return question[1].rows if question[0] == "sums" else None
 
 
 def with_rows(question, rows):
-    """The same question about these rows."""
-    name, *arguments, last = question
-    return name, *arguments, last._replace(rows=rows) if name == "sums" else last | {"rows": rows}
+    """The same question of sums about these rows."""
+    return "sums", question[1]._replace(rows=rows)
 
 
 class PlaceOf(NamedTuple):
@@ -79,7 +75,8 @@ class PlaceOf(NamedTuple):
 
     With `opened_with`, bounds and a number of threads, it is the place that a plan opens; with
     `k`, of output k alone; `in_columns`, for reading single columns; `slopes`, for the columns that
-    released coefficients make of the features.
+    released coefficients make of the features; with `rows`, of a copy of these rows, which are as
+    secret as the records.
     """
 
     how: str
@@ -90,6 +87,7 @@ class PlaceOf(NamedTuple):
     in_columns: bool = False
     slopes: tuple | None = None
     elsewhere: dict = {}  # by the number of a partition, ids of persons whom another one has
+    rows: dict | None = None  # by the number of a partition
 
     def open(self, records, number):
         """The place of the records of a partition, which are at hand."""
@@ -102,7 +100,8 @@ class PlaceOf(NamedTuple):
             place = place.in_columns()
         if self.slopes is not None:
             place = place.slopes(*self.slopes)
-        return place if self.opened_with is None else place.place(*self.opened_with)
+        place = place if self.opened_with is None else place.place(*self.opened_with)
+        return place if self.rows is None else place.of_rows(self.rows[number])
 
 
 class Partition:

@@ -9,6 +9,7 @@ import secrets
 from abc import ABCMeta, abstractmethod
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -163,11 +164,15 @@ class PartitionedRecords(RecordsOfAFit):
         return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
 
     def _place(self, place_of):
-        holders, numbers, sizes = self._holders, self._numbers, self._sizes
+        holders, numbers = self._holders, self._numbers
+        in_parts = partial(_in_parts, numbers=numbers, sizes=self._sizes)
         place_of = place_of._replace(elsewhere=self._elsewhere)
 
-        def ask(dialogue, question):  # without self: records end with the fit, uncollected
-            return holders.ask(place_of, dialogue, _in_parts(question, numbers, sizes), numbers)
+        def ask(dialogue, question, rows=None):  # without self: records end with the fit, at once
+            of = place_of if rows is None else place_of._replace(rows=in_parts(rows))
+            if (of_batch := rows_of(question)) is not None:
+                question = with_rows(question, in_parts(of_batch))
+            return holders.ask(of, dialogue, question, numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
         shape = self.shape if place_of.slopes is None else (self.shape[0], len(place_of.slopes[3]))
@@ -175,16 +180,12 @@ class PartitionedRecords(RecordsOfAFit):
         return RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows)
 
 
-def _in_parts(question, numbers, sizes):
-    """A question of some rows, with those of each partition by its number."""
-    rows = rows_of(question)
-    if rows is None:
-        return question
+def _in_parts(rows, numbers, sizes):
+    """The rows of each partition by its number, in ascending order."""
     ends = np.cumsum(sizes)
     cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
     starts = ends - sizes
-    own = {n: cut - start for n, cut, start in zip(numbers, cuts, starts, strict=True)}
-    return with_rows(question, own)
+    return {n: cut - start for n, cut, start in zip(numbers, cuts, starts, strict=True)}
 
 
 class _Scaled:

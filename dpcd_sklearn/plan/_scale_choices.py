@@ -324,7 +324,9 @@ def find_scales_within(oracle, how, lo, hi, evidence):
     half_width = _WIDTH_OF_INTERVAL * reach
     if how != "within":
         farthest = TAIL if how == "tails within" else LARGEST
-        asked = {"around": (center, half_width), "prior": _tail_prior()}
+        # among the counts of intervals, from the reach of the half-width on
+        first = np.searchsorted(REACHES, half_width / unit * (1 - 2.0**-20))
+        asked = {"around": (center, unit), "first": first, "prior": _tail_prior()}
         (doublings,) = oracle.release_quantiles("features", [farthest], **asked)
         half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)

@@ -401,8 +401,7 @@ class NewtonPlan(SolverPlan):
         row_norm = min(math.sqrt(square), 2 * self.widest)  # no row is longer than that
         within = self.over(geometry, parts=self.parts, mean_square=mean_square, row_norm=row_norm)
         within = within.attended_by(self._start, self._progress)
-        shift = within.geometry.center - self.geometry.center
-        oracle.see(within.place(records), within.row_norm, shift)
+        oracle.see(within.place(records), within.row_norm)
         return within
 
     def _centred(self, mean):

@@ -17,6 +17,7 @@
 
 import math
 from dataclasses import dataclass
+from operator import methodcaller
 
 import numpy as np
 
@@ -64,14 +65,9 @@ class CurvatureOracle(Oracle):
 
     Attributes
     ----------
-    mean_square, mean_row : float, ndarray of shape (n_coordinates,)
-        What was released of the rows, or None.
-    row_norm, shift : float, ndarray of shape (n_features,) or 0.0
-        How rows are seen: within which norm, and from which centre; public.
+    row_norm : float
+        Within which norm rows are seen; public.
     """
-
-    mean_square = mean_row = None
-    shift = 0.0
 
     def __init__(
         self, receipt, units, place, *, loss, fit_intercept=True, max_weight=math.inf, key=None
@@ -84,19 +80,14 @@ class CurvatureOracle(Oracle):
             )
         super().__init__(receipt, units, place, key=key, fit_intercept=fit_intercept)
         self._roots = np.sqrt(units.smoothness)
-        self._public = loss, fit_intercept, max_weight
+        self._open = methodcaller(
+            "second_order", loss, units.smoothness, fit_intercept=fit_intercept,
+            n_outputs=units.n_outputs, max_weight=max_weight,
+        )  # fmt: skip
         self._sums = self._open(place)
         self._shape = place.n_samples, place.n_features
         self.row_norm = units.row_norm
         self._grid = self._root = self._row_sums = None
-
-    def _open(self, place):
-        loss, fit_intercept, max_weight = self._public
-        units = self._units
-        return place.second_order(
-            loss, units.smoothness, fit_intercept=fit_intercept, n_outputs=units.n_outputs,
-            max_weight=max_weight,
-        )  # fmt: skip
 
     def release_mean_square(self):
         """The mean squared norm of rows that are clipped to the units' norm.
@@ -106,8 +97,7 @@ class CurvatureOracle(Oracle):
         float
             It may be negative.
         """
-        self.mean_square = float(self._release_of_rows("mean square of rows")[0])
-        return self.mean_square
+        return float(self._release_of_rows("mean square of rows")[0])
 
     def release_mean_row(self):
         """The mean of rows that are clipped to the units' norm.
@@ -116,8 +106,7 @@ class CurvatureOracle(Oracle):
         -------
         ndarray of shape (n_coordinates,)
         """
-        self.mean_row = self._release_of_rows("mean row")
-        return self.mean_row
+        return self._release_of_rows("mean row")
 
     def release_times(self):
         """The mean root of a person's number of records, which is at most so large.
@@ -143,7 +132,7 @@ class CurvatureOracle(Oracle):
             exact = self._row_sums[:-1] if name == "mean row" else self._row_sums[-1:]
         return middles(self._source.release(exact, question, release.noise)) * release.unit
 
-    def see(self, place, row_norm, shift=0.0):
+    def see(self, place, row_norm):
         """Say how rows are seen from here on: where from, and clipped to which norm.
 
         Parameters
@@ -152,8 +141,6 @@ class CurvatureOracle(Oracle):
             Place of the same records, with public bounds and centre.
         row_norm : float
             Public.
-        shift : ndarray of shape (n_features,) or 0.0
-            By which its centre is another one.
 
         Raises
         ------
@@ -168,7 +155,7 @@ class CurvatureOracle(Oracle):
             raise ValueError("the same records are seen in another way, not others")
         if not self._units.noiseless:
             self._units.check_row_norm(row_norm)
-        self.row_norm, self.shift = float(row_norm), shift
+        self.row_norm = float(row_norm)
         self._sums = self._open(place)
 
     def release_curvature(self):

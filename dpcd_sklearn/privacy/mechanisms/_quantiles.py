@@ -114,41 +114,40 @@ def interval_scores(counts, quantile):
     return -np.clip(np.maximum(too_few, too_many), 0, d * _DEEPEST)
 
 
-def doubling_counts(counts, n_rings=N_DOUBLINGS):
-    """From cells around a centre to doublings of the unit.
+def ring_counts(counts, ends):
+    """From cells around a centre to rings, each of which ends where a reach does.
 
     Parameters
     ----------
     counts : int64 ndarray of shape (n_columns, N_REACHES)
-    n_rings : int, default=N_DOUBLINGS
-        How many there are, no more than that.
+    ends : intp ndarray of shape (n_columns, n_rings) or (1, n_rings), ascending
+        Numbers of reaches in REACHES; the last ring holds all that lies farther out.
 
     Returns
     -------
     counts : int64 ndarray of shape (n_columns, n_rings)
-        Counts of records within 1, from 1 to 2, from 2 to 4, ... units of the centre; the last one
-        holds all that lies farther out.
     """
-    outwards = counts[:, _HALF:] + counts[:, _HALF - 1 :: -1]
-    return np.add.reduceat(outwards, [0, *range(1, _HALF, 2)][:n_rings], axis=1)
+    within = (counts[:, _HALF:] + counts[:, _HALF - 1 :: -1]).cumsum(axis=1)
+    inner = np.minimum(ends[:, :-1], _HALF - 1)
+    return np.diff(np.take_along_axis(within, inner, axis=1), prepend=0, append=within[:, -1:])
 
 
 @dataclass(frozen=True, eq=False)
 class CellCounts(Question):
     """Records in the cells of some columns; see `Place.counts`.
 
-    With `n_rings`, those around a centre are added up to doublings of the distance from it.
+    With `ends`, those around a centre are added up to rings; see `ring_counts`.
     """
 
     of: str
     edges: tuple | None = None
     around: tuple | None = None
-    n_rings: int = 0
+    ends: np.ndarray | None = None
     columns: np.ndarray | None = None  # None is all
 
     def answer(self, place):
         counts = place.counts(self.of, edges=self.edges, around=self.around)
-        counts = doubling_counts(counts, self.n_rings) if self.n_rings else counts
+        counts = counts if self.ends is None else ring_counts(counts, self.ends)
         return counts if self.columns is None else counts[self.columns]
 
 
@@ -250,6 +249,7 @@ class QuantileOracle(Oracle):
         *,
         prior=None,
         around=None,
+        first=0,
         intervals=False,
         columns=None,
         zeros="apart",
@@ -265,9 +265,10 @@ class QuantileOracle(Oracle):
             Public odds of the cells, before any record is seen, between e^-16 and e^16; None is
             all alike.
         around : pair (center, half_width) of float64 arrays of shape (n_columns,), default=None
-            Public, or released before: cells are distances from the centre, as in
-            `doubling_counts`; as many as there are odds in `prior`, or N_DOUBLINGS. Norms of rows
-            have octaves.
+            Public, or released before: cells are rings around the centre, each of twice the reach
+            of the one before, and as many as there are odds in `prior`. Norms of rows have octaves.
+        first : intp ndarray of shape (n_columns,), default=0
+            Released before: the number in REACHES of the reach of the first ring, in half-widths.
         intervals : bool, default=False
             Whether intervals around the centre are chosen between, as in `interval_scores`.
         columns : bool ndarray of shape (n_columns,), default=None
@@ -299,8 +300,9 @@ class QuantileOracle(Oracle):
         self._count_down("quantiles", len(quantiles) * n_columns)
         octaves = of == "row_norm" or (around is None and not cells)
         if around is not None:
-            n_rings = N_DOUBLINGS if prior is None else len(prior)
-            cells = {"around": around, "n_rings": 0 if intervals or octaves else n_rings}
+            cells = {"around": around}
+            if not (intervals or octaves):
+                cells["ends"] = np.reshape(first, (-1, 1)) + 2 * np.arange(len(prior))
         question = CellCounts(of, columns=columns, **cells)
         relation, eta = self._units.event.neighboring, self._units.eta
         kind = zeros if octaves else "counted", intervals

@@ -94,8 +94,7 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     double from_first[DPCD_RUN]; /* in one loop compilers merge comparisons, at half the speed */
     int64_t outside = 0;
     uint64_t pair;
-    ptrdiff_t k, n_bytes = size * (ptrdiff_t)(is_float ? sizeof(float) : sizeof(double));
-    for (k = 0; k < n_bytes; k += 64) DPCD_PREFETCH((const char *)x + ahead + k);
+    ptrdiff_t k, l;
     if (cells == DPCD_OUTSIDE) {
         DPCD_OF_RUN(DPCD_LOOK_OUTSIDE);
         counts[0] |= outside;
@@ -108,12 +107,16 @@ DPCD_INLINE void dpcd_count_run(const void *x, int is_float, int cells, ptrdiff_
     } else {
         DPCD_OF_RUN(DPCD_OCTAVE_OF);
     }
-    for (k = 0; k + 1 < size; k += 2) { /* one load gives two places */
-        memcpy(&pair, at + k, sizeof pair);
-        counts[(uint32_t)pair]++;
-        counts[pair >> 32]++;
+    /* memory is asked for here and there: requests in one burst would stop the counts */
+    for (k = 0; k + 8 <= size; k += 8) {
+        DPCD_PREFETCH((const char *)x + ahead + k * (is_float ? 4 : 8));
+        for (l = k; l < k + 8; l += 2) { /* one load gives two places */
+            memcpy(&pair, at + l, sizeof pair);
+            counts[(uint32_t)pair]++;
+            counts[pair >> 32]++;
+        }
     }
-    if (k < size) counts[at[k]]++;
+    for (; k < size; k++) counts[at[k]]++;
 }
 
 #define DPCD_COUNT(name)                                                                         \

@@ -51,7 +51,6 @@ cdef enum:
     APART = 272  # cells of a column in 16 bits; of a power of two caches hold few alike
     AT_ONCE = 128  # columns whose cells a cache holds
     MOST = 32768  # records until counts in 16 bits are added up, before they are twice as many
-    SHORT = 32  # columns of rows of which a run has several
     AHEAD = 8  # rows that are asked of the memory before they are counted
     NEAR = 65536  # cells of rows that the second cache holds
     IN_TURN = 4  # counts of a column: equal numbers in a row would wait for each other
@@ -125,7 +124,7 @@ cdef bint _count_rows(void *of, Py_ssize_t share, Py_ssize_t i0, Py_ssize_t n) n
         return False
     if not c.by_row:
         n_rows = DPCD_RUN
-    elif p <= SHORT and c.row_gap == p * c.column_gap:
+    elif p <= AT_ONCE and c.row_gap == p * c.column_gap:
         n_rows = DPCD_RUN // p
     ahead = max(n_rows, AHEAD) * c.row_gap
     for k in range(DPCD_RUN):

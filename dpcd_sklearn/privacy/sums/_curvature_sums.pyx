@@ -353,7 +353,7 @@ cdef class CurvatureSums(GradientSums):
 
         Returns
         -------
-        jacobian, scores : ndarrays of shape (n_coordinates, n_coordinates), int64 (or float64)
+        jacobian and scores : ndarray of shape (2, n_coordinates, n_coordinates), int64 (or float64)
         """
         cdef Py_ssize_t i0 = 0, m, d = self.n_coordinates, since = 0
         cdef double[::1] margins = np.empty(self._tile_rows)
@@ -390,7 +390,7 @@ cdef class CurvatureSums(GradientSums):
             i0, since = i0 + m, since + m
         for total, part in zip(totals, parts):
             total += part.astype(dtype)
-        return [_symmetric(total) for total in totals]
+        return np.array([_symmetric(total) for total in totals])
 
 
 @np.errstate(all="ignore")

@@ -282,14 +282,16 @@ cdef class GeometrySums(CurvatureSums):
 cdef class WholeRows(GeometrySums):
     """Sums of gradients at an iterate that moves, clipped by their norm: all coordinates at once.
 
-    Every row has the same room; parameters are as of CurvatureSums.
+    Every row has the same room; parameters are as of MovingSums, but that all outputs have the
+    smoothness of the first.
     """
 
     cdef double[::1] _coef
 
     def __init__(self, Records records, Loss loss, smoothness, bint fit_intercept,
                  Py_ssize_t n_outputs=1):
-        super().__init__(records, loss, smoothness, fit_intercept, n_outputs)
+        of_one = smoothness[: len(smoothness) // n_outputs]
+        super().__init__(records, loss, of_one, fit_intercept, n_outputs)
         self._coef = np.zeros(n_outputs * self.n_coordinates)
         self._pairs = np.empty((0, 0), dtype=np.int32)
         self._row_units = longest_row(self.n_coordinates, LONGEST_ROW)

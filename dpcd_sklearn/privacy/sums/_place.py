@@ -38,6 +38,7 @@ class LocalPlace(Place):
         self.n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
         self._arrays, self._n_threads = (X, y, sample_weight, bounds), n_threads
         self.samples_rows = samples_rows and isinstance(X, np.ndarray)
+        self._last = None, None  # what was counted around a centre last: a cache
 
     def of_rows(self, rows):
         """The place of a copy of these rows' features alone."""
@@ -47,12 +48,8 @@ class LocalPlace(Place):
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
         records = Records(*self._arrays, n_threads=self._n_threads)
-        if whole:
-            kind = SparseWholeRows if records.is_sparse else WholeRows
-            smoothness = smoothness[: len(smoothness) // n_outputs]
-        else:
-            kind = SparseSums if records.is_sparse else DenseSums
-        return kind(records, loss, smoothness, fit_intercept, n_outputs)
+        kinds = (WholeRows, SparseWholeRows) if whole else (DenseSums, SparseSums)
+        return kinds[records.is_sparse](records, loss, smoothness, fit_intercept, n_outputs)
 
     def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
         records = Records(*self._arrays, n_threads=self._n_threads)
@@ -71,8 +68,11 @@ class LocalPlace(Place):
             return count_norms(X, around, self._n_threads)
         if of == "outside":
             return count_outside(X, y, edges, self._n_threads)
-        columns = X if of == "features" else y.reshape(len(y), -1)
-        return count_cells(columns, edges, around, self._n_threads)
+        asked = around if around is None else (of, *(np.float64(u).tobytes() for u in around))
+        if asked is None or asked != self._last[0]:
+            columns = X if of == "features" else y.reshape(len(y), -1)
+            self._last = asked, count_cells(columns, edges, around, self._n_threads)
+        return self._last[1].copy()
 
     def moments(self, *, centered):
         X, _, weights, _ = self._arrays

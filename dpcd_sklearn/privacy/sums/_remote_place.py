@@ -8,7 +8,7 @@
 """
 
 import math
-from functools import wraps
+from functools import partial, wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -73,12 +73,9 @@ class Part:
         name, *arguments = question
         if name == "sums":
             return answer(self._sums, *arguments)
-        of, options = arguments[:-1], dict(arguments[-1])
+        *of, options = arguments
         asked = self._place if self._sums is None else self._sums
-        if (rows := options.pop("rows", None)) is not None:
-            asked = asked.of_rows(rows)
-        found = getattr(asked, name)(*of, **options)
-        return np.array(found) if name == "image_grams" else found
+        return getattr(asked, name)(*of, **options)
 
     def __reduce__(self):
         raise TypeError("what reads records is never copied or pickled")
@@ -143,26 +140,24 @@ class RemotePlace(Place):
     Parameters
     ----------
     ask : callable
-        As of Dialogue.
+        As of Dialogue; with `rows`, of a copy of these rows alone.
     n_samples, n_features, n_targets : int
         Of all parts together.
     of_persons : bool, default=False
         Whether a part sums over persons, of whom n_samples is the number.
     samples_rows : bool, default=False
         Whether records may be sampled by their row numbers.
-    rows : intp ndarray, default=None
-        Which records of all parts are counted; None is all.
     """
 
     def __init__(self, ask, n_samples, n_features, n_targets=1, of_persons=False,
-                 samples_rows=False, rows=None):  # fmt: skip
+                 samples_rows=False):  # fmt: skip
         self.n_samples, self.n_features, self.n_targets = n_samples, n_features, n_targets
-        self._ask, self._of_persons, self._rows = ask, of_persons, rows
-        self.samples_rows = samples_rows
+        self._ask, self._of_persons, self.samples_rows = ask, of_persons, samples_rows
+        self._dialogue = Dialogue(ask, _PLACE)  # one for all counts: parts open their place once
 
     def of_rows(self, rows):
         """The place of these rows, for counts."""
-        return RemotePlace(self._ask, len(rows), self.n_features, rows=rows)
+        return RemotePlace(partial(self._ask, rows=rows), len(rows), self.n_features)
 
     def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
         opened = Opening("moving", loss, smoothness, fit_intercept, {"whole": whole}, n_outputs)
@@ -178,11 +173,10 @@ class RemotePlace(Place):
         return RemoteCurvatureSums(Dialogue(self._ask, opened), not self._of_persons)
 
     def counts(self, of, *, edges=None, around=None):
-        options = {"edges": edges, "around": around, "rows": self._rows}
-        return Dialogue(self._ask, _PLACE).ask("counts", of, options)
+        return self._dialogue.ask("counts", of, {"edges": edges, "around": around})
 
     def moments(self, *, centered):
-        return joined(Dialogue(self._ask, _PLACE).answers("moments", {"centered": centered}))
+        return joined(self._dialogue.answers("moments", {"centered": centered}))
 
 
 def _of_all_parts(method):
