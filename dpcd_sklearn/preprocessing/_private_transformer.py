@@ -33,7 +33,7 @@ from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
-from ..utils._texts import with_inherited_texts
+from ..utils._texts import counted, with_inherited_texts
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
 
@@ -187,9 +187,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if enough:
             return None
         return (
-            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for "
-            f"{self._uncertain} of {self.n_features_in_} columns, which may be far off. Raise "
-            f"epsilon, or state {self._remedy}"
+            f"{n_normalizer:,} records at epsilon={float(self.epsilon):g} are few for "
+            f"{self._uncertain} of {counted(self.n_features_in_, 'column')}, which may be far off. "
+            f"Raise epsilon, or state {self._remedy}"
         )
 
     def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
