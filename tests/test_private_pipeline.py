@@ -33,16 +33,20 @@ from dpcd_sklearn import (
     DPLinearClassifier,
     DPLinearRegressor,
     DPLogisticGCD,
+    DPPoissonRegressor,
     DPRidgeSkGD,
     PrivacyAccountant,
 )
-from dpcd_sklearn.exceptions import ReproducibleNoiseWarning
+from dpcd_sklearn.compose import make_private_column_transformer
+from dpcd_sklearn.exceptions import ReproducibleNoiseWarning, UnknownScaleWarning
+from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.pipeline import PrivatePipeline, _private_pipeline, make_private_pipeline
 from dpcd_sklearn.preprocessing import (
     BoundsScaler,
     DPSelectKBest,
     DPSimpleImputer,
     DPStandardScaler,
+    DPTargetEncoder,
     RowNormClipper,
 )
 from dpcd_sklearn.privacy.accounting import (
@@ -390,6 +394,50 @@ def test_what_a_step_made_public_is_told_to_the_next_one():
     lo, hi = told(BoundsScaler((0.0, 1e5), with_centering=False))["feature_bounds"]
     assert (lo, hi) == (0.0, 1.0)
     assert told(BoundsScaler((-1e5, 1e5)), records=sparse.csr_array(X)) == unit
+
+
+TOWNS = np.array([["east"], ["west"]], dtype=object)[(Y > 0).astype(int)]
+TOWN_ENCODER = DPTargetEncoder(categories=[["east", "west"]])
+
+
+@table("searched", [False, True])
+def test_an_encoder_has_the_target_bounds_that_the_model_states(searched):
+    """Targets were clipped to (-1, 1) behind a warning; what the encoder states itself stays."""
+    columns = make_private_column_transformer((TOWN_ENCODER, [0]))
+    piped = make_private_pipeline(columns, DPRidgeSkGD(**TARGET), epsilon=20.0, delta=1e-5)
+    if searched:  # behind steps that are fitted once
+        grid = {"dpridgeskgd__alpha": [1.0, 1e3], "dpridgeskgd__solver": ["skgd", "newton"]}
+        search = PrivateSearchCV(clone(piped).set_params(epsilon=1.0, delta="auto"), grid)
+        piped = search.set_params(epsilon=20.0, delta=1e-5).fit(TOWNS, Y).best_estimator_
+    else:
+        piped.fit(TOWNS, Y)
+        assert piped.privacy_event_ == piped.planned_event(N, TOWNS)
+        assert piped.told_["dpridgeskgd"]["feature_bounds"] == (-50.0, 50.0)
+    means = [Y[(TOWNS == name).ravel()].mean() for name in ("east", "west")]
+    (encoded,) = piped[0].named_transformers_["dptargetencoder"].encodings_
+    assert encoded[:2].ravel() == pytest.approx(means, abs=1.5)
+    assert clone(piped)[0].transformers[0][1].target_bounds is None
+
+    stated = clone(TOWN_ENCODER).set_params(target_bounds=(-2, 2))
+    fitted = make_private_pipeline(stated, DPRidgeSkGD(**TARGET), epsilon=20.0).fit(TOWNS, Y)
+    assert np.abs(fitted[0].encodings_[0]).max() <= 2
+
+
+def test_a_winner_behind_shared_steps_keeps_the_facts_that_its_candidate_states():
+    grid = {"dpridgeskgd__feature_bounds": [(-1.0, 1.0), (-0.5, 0.5)]}
+    search = PrivateSearchCV(pipeline(), grid, epsilon=20.0, delta=1e-5).fit(X, Y)
+    stated = search.best_params_["dpridgeskgd__feature_bounds"]
+    assert search.best_estimator_[-1].feature_bounds == stated
+
+
+def test_bounds_of_a_rate_are_no_bounds_of_the_target_of_an_encoder():
+    model = make_private_pipeline(
+        TOWN_ENCODER, DPPoissonRegressor(target_bounds=(0, 0.01)), epsilon=20.0, delta=1e-5
+    )
+    counts = (Y > 0).astype(float)
+    with pytest.warns(UnknownScaleWarning, match="State target_bounds"):
+        model.fit(TOWNS, counts, dppoissonregressor__offset=np.full(N, math.log(1e3)))
+    assert model[0].encodings_[0][1, 0] > 0.5
 
 
 def test_columns_that_are_passed_on_keep_what_is_public_of_them():

@@ -180,6 +180,25 @@ def test_few_candidates_are_all_tried_and_shown(data, refit, epsilon):
     assert search.best_params_ == shown["params"][best]
 
 
+@table("scoring, lowest", {"accuracy": 0.0, "neg_log_loss": -0.2}.items())
+def test_shown_scores_are_clipped_to_the_range_of_the_score_and_ranked_before(
+    data, monkeypatch, scoring, lowest
+):
+    highest = 1.0 if scoring == "accuracy" else 0.0
+    noisy = dict(zip([0.1, 1.0, 10.0, 1e2], [1.1, -0.2, 1.3, -math.inf], strict=True))
+
+    def run(model, params, *others):
+        return _runs.Outcome(params, noisy[params["C"]], model, params)
+
+    monkeypatch.setattr(_runs, "run", run)
+    search = PrivateSearchCV(LOGISTIC, {"C": list(noisy)}, scoring=scoring, delta=1e-6)
+    search.fit(data[0], data[2])
+    shown = search.cv_results_
+    assert shown["mean_test_score"].tolist() == [highest, lowest, highest, -math.inf]
+    assert shown["rank_test_score"].tolist() == [2, 3, 1, 4]
+    assert search.best_score_ == highest and search.best_params_ == {"C": 10.0}
+
+
 def test_a_candidate_that_fails_is_shown_as_such():
     search, X, y = toy(distribution="auto")
     search.param_distributions = {"fail": [True, False], "shift": [0.0, 0.1]}

@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.linear_model import Lasso
-from tables import table
 
 from .generators import make_log1, make_log2, make_square
 from .scaled_generators import (
@@ -355,82 +354,7 @@ def test_coefficients_are_dense_normals(global_random_seed):
     assert standard_normal(coef * scale)
 
 
-# --- bad input ---------------------------------------------------------------------------------
-
-REALS = {
-    make_log1: ["noise"],
-    make_log2: ["noise"],
-    make_square: ["noise", "coef_log_std"],
-    make_scaled_regression: ["noise", "smoothness_log_std"],
-    make_scaled_classification: ["smoothness_log_std", "threshold", "flip_probability"],
-    make_dominated_regression: ["noise", "smoothness_ratio"],
-}
-COUNTS = {
-    make_log1: ["n_samples", "n_features"],
-    make_log2: ["n_samples", "n_features"],
-    make_square: ["n_samples", "n_features", "n_informative"],
-    make_scaled_regression: ["n_samples", "n_features", "n_informative"],
-    make_scaled_classification: ["n_samples", "n_features", "n_informative"],
-    make_dominated_regression: ["n_samples", "n_features", "n_dominating"],
-}
-
-
-def pairs(table):
-    return [(make, name) for make, names in table.items() for name in names]
-
-
-def refuses(error, make, **bad):
-    """The call raises, names the parameter, and has drawn nothing."""
-    rng = np.random.RandomState(0)  # noqa: NPY002
-    before = rng.get_state()[1:3]
-    with pytest.raises(error, match=rf"^{next(iter(bad))} must be"):
-        make(**(SMALL | bad), random_state=rng)
-    assert_array_equal(rng.get_state()[1], before[0])
-    assert rng.get_state()[2] == before[1]
-
-
-@table(("make", "name"), pairs(COUNTS))
-def test_bad_counts(make, name):
-    for value in (3.0, "3", True, None, np.array([3])):
-        refuses(TypeError, make, **{name: value})
-    for value in (0, -1):
-        refuses(ValueError, make, **{name: value})
-
-
-@table(("make", "name"), pairs(REALS))
-def test_bad_numbers(make, name):
-    for value in ("1", True, None, [1.0], 1j):
-        refuses(TypeError, make, **{name: value})
-    for value in (np.nan, np.inf, -np.inf):
-        refuses(ValueError, make, **{name: value})
-
-
-@table(
-    ("make", "bad"),
-    [
-        *((make, {"noise": -0.1}) for make in GENERATORS if make is not make_scaled_classification),
-        *((make, {"n_informative": 13}) for make in (make_square, *SCALED)),
-        *((make, {"smoothness_log_std": value}) for make in SCALED for value in (-0.1, 101.0)),
-        (make_square, {"coef_log_std": -0.1}),
-        (make_square, {"coef_log_std": 101.0}),
-        (make_scaled_classification, {"flip_probability": -0.1}),
-        (make_scaled_classification, {"flip_probability": 1.1}),
-        (make_dominated_regression, {"smoothness_ratio": 0.99}),
-        (make_dominated_regression, {"n_features": 1}),
-        (make_dominated_regression, {"n_dominating": 12}),
-    ],
-)
-def test_out_of_range(make, bad):
-    refuses(ValueError, make, **bad)
-
-
-def test_the_table_of_parameters_is_complete():
-    for make in GENERATORS:
-        parameters = set(inspect.signature(make).parameters)
-        assert parameters - {"coef", "feature_scale", "random_state"} == {
-            *REALS[make],
-            *COUNTS[make],
-        }
+# --- wide laws ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", SCALED)

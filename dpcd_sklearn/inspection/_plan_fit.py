@@ -16,7 +16,7 @@ from ..privacy.accounting._events import FitEvent
 from ..privacy.accounting._promise import resolved_delta
 from ..privacy.ledger._rehearsal import event_of
 from ..utils._public import check_count, check_real, width_of
-from ..utils._texts import ReadableRepr
+from ..utils._texts import ReadableRepr, counted
 from ..utils._typing import ArrayLike, Seed
 
 _MOST_CELLS = 2_000_000  # of simulations with more records than were asked for
@@ -115,7 +115,7 @@ class FitPlan(ReadableRepr):
         who = "persons" if self.event.max_contributions is None else "records"
         unit = "" if self.event.unit == "record" else f", unit of privacy: {self.event.unit}"
         lines = [
-            f"{self.name}: {self.n_samples:,} {who} of {self.n_features:,} features, "
+            f"{self.name}: {self.n_samples:,} {who} of {counted(self.n_features, 'feature')}, "
             f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}{unit}",
             "would release",
         ]

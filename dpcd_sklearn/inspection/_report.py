@@ -401,7 +401,7 @@ def registry_entry_of(facts, asked):
         released = [f"{entry['estimator']}: {entry['released']}" for entry in released]
         spent = facts["about"]["spent so far, as ε at the same δ"]
         values["loss"] = (
-            f"The budget of all {len(released)} releases in the ledger together; spent so far: "
+            f"The budget of all releases in the ledger together ({len(released)}); spent so far: "
             f"epsilon {spent} at the same delta."
         )
     else:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..plan._records_outside import are_few
 from ..utils._public import check_real
-from ..utils._texts import html_table, text_table
+from ..utils._texts import counted, html_table, text_table
 from ..utils._typing import ArrayLike
 
 # ---- The table that `summary` returns, as text, HTML and LaTeX -----------------------------------
@@ -412,7 +412,7 @@ class InferenceMixin:
             why = _REDUNDANT if len(group) > 1 else _CONSTANT
             notes.append(f"No interval of {', '.join(names[j] for j in group)}: {why}")
         if not shown.all():
-            notes.append(f"Left out: {sum(~shown)} columns that are the same for every record.")
+            notes.append(f"Left out: {counted(sum(~shown), 'column')}, the same for every record.")
         cells = map(list, zip(*cells, strict=True))
         rows = list(zip(np.array(names, dtype=object)[shown], cells, strict=True))
         return CoefSummary(list(columns), rows, notes)

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from ..penalties import GroupLasso
 from ..plan._strengths import LEAST_SIGNAL, Strength, need_of_choice
 from ..utils._public import check_real
+from ..utils._texts import counted
 from ..utils._warnings import warn
 from ._parameters import stated_solver
 from ._warm_start import EarlierFit
@@ -79,7 +80,7 @@ class WithStrength:
         name, least = self._strength_name, max(LEAST_SIGNAL, request.n_features)
         value = self._as_stated(request.strength, request.budget.n)
         warn(
-            f"n={request.budget.n:,}, {request.n_features:,} features and "
+            f"n={request.budget.n:,}, {counted(request.n_features, 'feature')} and "
             f"epsilon={request.budget.epsilon:g} are too few for a choice among strengths of the "
             f"penalty: n mu / sqrt(p) is {request.signal:.3g}, below {least:.3g}. One is fitted, "
             f"{name}={value:.3g}; state it, or one of your own, and this warning is gone",

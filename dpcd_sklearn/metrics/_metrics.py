@@ -349,10 +349,6 @@ def _sums_log_loss(answers, y, facts, persons):
     return sum_bounded(values, persons)
 
 
-def _log_loss(sums, facts):
-    return facts.clip * (sums[0] / LEVELS / facts.n - 1) / 2
-
-
 def _sums_auc(answers, y, facts, persons):
     margins = np.asarray(answers, dtype=np.float64)
     margins = margins if margins.ndim == 1 else margins[:, 1]
@@ -381,10 +377,6 @@ def _residuals(answers, y, facts):
 def _sums_squared(answers, y, facts, persons):
     _, squares = _residuals(answers, y, facts)
     return sum_bounded((1 - 2 * squares)[:, np.newaxis], persons)
-
-
-def _squared(sums, facts):
-    return facts.clip**2 * (sums[0] / LEVELS / facts.n - 1) / 2
 
 
 def _sums_r2(answers, y, facts, persons):
@@ -419,7 +411,7 @@ METRICS = {
         lambda f: 1,
         _probabilities,
         _sums_log_loss,
-        _log_loss,
+        lambda sums, f: f.clip * (sums[0] / LEVELS / f.n - 1) / 2,
         "classification",
         default_clip=lambda f: 2 * math.log(len(f.classes)),
     ),
@@ -431,7 +423,7 @@ METRICS = {
         lambda f: 1,
         _number,
         _sums_squared,
-        _squared,
+        lambda sums, f: f.clip**2 * (sums[0] / LEVELS / f.n - 1) / 2,
         "regression",
         default_clip=lambda f: f.half_width,
     ),

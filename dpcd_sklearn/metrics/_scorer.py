@@ -52,9 +52,7 @@ class PrivateScorer(ReadableRepr):
                 "moves it follows the number of records, which is not public there"
             )
         self.classes = None if classes is None else np.unique(np.asarray(classes))
-        self.target_bounds = None if bounds is None else check_interval(bounds, "target_bounds")
-        if self.target_bounds is not None:
-            _sane(self.target_bounds)
+        self.target_bounds = None if bounds is None else _sane(bounds)
         self.clip = None
         if clip is not None:
             self.clip = check_real(clip, "clip", low=1 / _LARGEST, high=_LARGEST, closed="both")
@@ -64,6 +62,13 @@ class PrivateScorer(ReadableRepr):
     @property
     def _metric(self):
         return METRICS[self.name]
+
+    @property
+    def limits(self):
+        """Range of the score without noise."""
+        if self.name.startswith("neg"):
+            return -math.inf, 0.0
+        return -math.inf if self.name == "r2" else 0.0, 1.0
 
     def planned_event(self, n_samples: int, n_features: int = 1, n_outputs: int = 1) -> FitEvent:
         """The event that one call would release.
@@ -156,10 +161,7 @@ class PrivateScorer(ReadableRepr):
         return release(receipt)
 
     def of_persons(self, estimator, X, y, groups):
-        """Records and the numbers of their persons; no number where some of each are scored.
-
-        One record each is scored of pairs, and at most k under ``Persons(k)``.
-        """
+        """Records, and numbers of persons where all are scored: not of pairs or ``Persons(k)``."""
         X, n_samples = read(X)
         if self._metric.kind != "pairs" and relation_of(self.neighboring)[1] is None:
             return X, y, persons_of(groups, n_samples)[1]
@@ -229,12 +231,10 @@ class PrivateScorer(ReadableRepr):
         return classes
 
     def _bounds_of(self, estimator):
-        bounds = self.target_bounds
-        last = estimator
+        bounds, last = self.target_bounds, estimator
         while bounds is None and last is not None:
             stated = getattr(last, "target_bounds_", None) or getattr(last, "target_bounds", None)
-            if stated is not None:
-                bounds = check_interval(stated, "target_bounds")
+            bounds = None if stated is None else check_interval(stated, "target_bounds")
             last = last[-1] if hasattr(last, "steps") else None
         if bounds is None or not all(map(math.isfinite, bounds)):
             raise ValueError(
@@ -249,13 +249,13 @@ class PrivateScorer(ReadableRepr):
 
 def _sane(bounds):
     """Bounds of a target that squares can be made of."""
-    lo, hi = bounds
+    lo, hi = check_interval(bounds, "target_bounds")
     if not (-_LARGEST <= lo and hi <= _LARGEST and hi - lo >= 1 / _LARGEST):
         raise ValueError(
             f"target_bounds must be finite, within ±{_LARGEST:g} and {1 / _LARGEST:g} apart at "
             f"least: a score of an unbounded target is none; got ({lo:g}, {hi:g})"
         )
-    return bounds
+    return lo, hi
 
 
 def make_private_scorer(

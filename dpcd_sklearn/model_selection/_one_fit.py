@@ -57,16 +57,6 @@ class Union:
     start: int
     designs: list
 
-    @property
-    def is_one(self):
-        """Whether they all have the same columns."""
-        return len(set(map(frozenset, self.designs))) == 1
-
-    @property
-    def degrees(self):
-        """How many columns the longest product of each candidate has."""
-        return [max(map(len, one), default=0) for one in self.designs]
-
 
 def union_of(models, differ, columns):
     """The union of the columns of candidates that differ in these parameters, or None."""
@@ -310,14 +300,17 @@ def _of_columns(asked, candidates, models):
         differ = {name for name in names if len({key_of(one.get(name)) for one in candidates}) > 1}
         if (union := union_of(models, differ, asked.shape[0])) is None:
             return None
-        if union.is_one and why is not None:
+        have_same_columns = len(set(map(frozenset, union.designs))) == 1
+        if have_same_columns and why is not None:
             return OneFit(asked, models[0], candidates[:1], why=why)
         if union.pipeline is not None:
             fit = OneFit(asked, union.pipeline, candidates, models, union.start, why)
             if fit.is_planned:
                 return fit
-        longest = max(union.degrees)
-        kept = [i for i, degree in enumerate(union.degrees) if degree < longest]
+        # how many columns the longest product of each candidate has
+        degrees = [max(map(len, one), default=0) for one in union.designs]
+        longest = max(degrees)
+        kept = [i for i, degree in enumerate(degrees) if degree < longest]
         if longest < 2 or not kept:
             return None
         why = (

@@ -243,7 +243,8 @@ def best_of(outcomes):
     return max([Outcome(), *outcomes], key=lambda outcome: outcome.score)
 
 
-def ranked(params, scores, **others):
-    """`cv_results_` of candidates with these scores."""
+def ranked(params, scores, limits=(-math.inf, math.inf), **others):
+    """`cv_results_` of candidates; failures keep -inf when scores are clipped."""
     ranks = 1 + (scores[None] > scores[:, None]).sum(axis=1, dtype=np.int32)
+    scores = np.where(np.isneginf(scores), scores, np.clip(scores, *limits))
     return {"params": params, "mean_test_score": scores, **others, "rank_test_score": ranks}

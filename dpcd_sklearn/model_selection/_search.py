@@ -141,13 +141,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict or None
         Its parameters. Released.
     best_score_ : float
-        Its noisy score, the greatest of several: on average too high. -inf if there is none. Of one
-        fit: 0 where it chose, else NaN. Released.
+        Its noisy score, clipped to the score's range: the greatest of several, on average too high.
+        -inf if there is none. Of one fit: 0 where it chose, else NaN. Released.
     cv_results_ : dict
         ``params``, ``mean_test_score`` and ``rank_test_score`` of all candidates if all were tried;
-        else the row of the winner alone: nothing may be published of the others. Where one fit
-        chose, the score is the estimated mean loss of the best less that of the candidate, and
-        ``std_test_score`` its standard deviation by noise. Released.
+        else the row of the winner alone: nothing may be published of the others. Scores are ranked
+        before they are clipped. Where one fit chose, the score is the estimated mean loss of the
+        best less that of the candidate, and ``std_test_score`` its standard deviation by noise.
+        Released.
     run_epsilon_, n_splits_ : float, int
         What each fit and score had, at `delta`; 0 splits where the search is one fit. Public.
     privacy_event_ : FitEvent

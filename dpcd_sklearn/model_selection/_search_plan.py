@@ -86,11 +86,6 @@ class SearchRequest:
         return self.coins if is_tape(self.coins) else None
 
     @property
-    def spent(self):
-        """The PrivacySpent of everything together."""
-        return PrivacySpent(*self.budget[:2])
-
-    @property
     def entry(self):
         """The facts that a ledger keeps beside the event."""
         search = self.search
@@ -208,18 +203,20 @@ class SearchPlan:
             model = _candidates.with_penalty(model, params)
         shown = runs if asked.law == "all" else [one for one in runs if one[1] is best]
         run = FitEvent((self.release,), *self.event.neighbours)
+        results = _runs.ranked(
+            [outcome.shown or params for params, outcome in shown],
+            np.array([outcome.score for _, outcome in shown]),
+            self.scorer.limits,
+        )
         return {
             "best_estimator_": model,
             "best_params_": params,
-            "best_score_": best.score,
-            "cv_results_": _runs.ranked(
-                [outcome.shown or params for params, outcome in shown],
-                np.array([outcome.score for _, outcome in shown]),
-            ),
+            "best_score_": float(max(results["mean_test_score"], default=-math.inf)),
+            "cv_results_": results,
             "n_splits_": len(asked.slots.n_test),
             "run_epsilon_": epsilon_of(run, budget.delta),
             "privacy_event_": self.event,
-            "privacy_spent_": asked.spent,
+            "privacy_spent_": PrivacySpent(*budget[:2]),
         }
 
     def _outcomes(self, X, y, ids):

@@ -15,6 +15,7 @@ from ..pipeline._joint_plan import private_parts
 from ..pipeline._private_pipeline import PrivatePipeline
 from ..plan._found_scales import FoundScales
 from ..privacy.accounting._joint import joined, joint_budgets
+from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import charge
 from ..privacy.ledger._prepaid import Prepaid
 from ..privacy.ledger._rehearsal import fit_up_to_charge
@@ -45,7 +46,7 @@ def _inner(asked, model, **params):
 def _released(asked, inner, event):
     """The attributes of a search that is another one behind what was shared."""
     found = {name: getattr(inner, name) for name in _RELEASED}
-    return found | {"privacy_event_": event, "privacy_spent_": asked.spent}
+    return found | {"privacy_event_": event, "privacy_spent_": PrivacySpent(*asked.budget[:2])}
 
 
 def _names(asked):
@@ -118,7 +119,7 @@ class SharedSteps:
         params = [named(one) for one in inner.cv_results_["params"]]
         found["cv_results_"] = inner.cv_results_ | {"params": params}
         if inner.best_estimator_ is not None:
-            give_back(inner.best_estimator_, stated.steps[-1][1])
+            give_back(inner.best_estimator_, candidate(stated.steps[-1][1], inner.best_params_))
             pipeline.steps = [*pipeline.steps[:-1], (name, inner.best_estimator_)]
             found["best_estimator_"] = pipeline
         return found
@@ -218,8 +219,6 @@ class ScalesFirst:
         if (best := inner.best_estimator_) is not None:
             del best._known_scales
             give_back(best, asked.search.estimator)
-            if is_regressor(best):
-                best.target_bounds = asked.search.estimator.target_bounds
         return _released(asked, inner, event)
 
 

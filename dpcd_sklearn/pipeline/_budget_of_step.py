@@ -2,13 +2,14 @@
 
 import inspect
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 # Parameters of a private estimator about its budget and what it protects.
 BUDGET = ("epsilon", "delta", "accountant", "neighboring", "n_public")
-# Parameters that state public facts about records; a step before may have made them public.
-FACTS = ("feature_bounds", "row_norm_bound", "feature_scale")
+# Parameters that state public facts about records, which another step may have made public.
+FACTS = ("feature_bounds", "row_norm_bound", "feature_scale", "target_bounds")
 
 
 def is_private(estimator):
@@ -33,10 +34,8 @@ def private_part(estimator):
     """
     if is_private(estimator):
         return estimator
-    found = []
-    if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps]
-        found = [step for step in steps if is_private(step) or isinstance(step, Pipeline)]
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    found = [step for _, step in steps if is_private(step) or isinstance(step, Pipeline)]
     if not found:
         raise TypeError(
             f"{type(estimator).__name__} is not private: it has no budget and says nothing about "
@@ -70,10 +69,7 @@ def stated_budget(step):
     return [
         name
         for name in BUDGET
-        if name in params
-        and name in defaults
-        and params[name] is not defaults[name].default
-        and params[name] != defaults[name].default
+        if name in params and name in defaults and params[name] != defaults[name].default
     ]
 
 
@@ -88,6 +84,19 @@ def copy_of(step):
     if getattr(step, "warm_start", False):
         vars(copy).update(vars(step) | vars(copy))
     return copy
+
+
+def tell_target_bounds(copies):
+    """Tell encoders and selectors without `target_bounds` those that the last step states."""
+    last = last_step(copies[-1][1])
+    bounds = getattr(getattr(last, "estimator", last), "target_bounds", None)
+    if not isinstance(bounds, tuple) or any(map(np.ndim, bounds)):  # arrays are of several outputs
+        return
+    for _, step in copies:
+        params = step.get_params() if hasattr(step, "get_params") else {}
+        unset = [name for name in params if name.rpartition("__")[2] == "target_bounds"]
+        if told := {name: bounds for name in unset if params[name] is None}:
+            step.set_params(**told)
 
 
 def give_back(copy, stated):

@@ -370,11 +370,9 @@ def with_stand_ins(name, step, fitted=None):
 
 def names_at_the_end(pipeline):
     """Names of the columns that reach the last step of a fitted pipeline; None if unknown."""
-    if len(pipeline.steps) < 2:
-        return None
     try:
         return [str(name) for name in pipeline[:-1].get_feature_names_out()]
-    except (AttributeError, ValueError):  # of a step that has no names
+    except (AttributeError, TypeError, ValueError):  # of no step, or of one that has no names
         return None
 
 

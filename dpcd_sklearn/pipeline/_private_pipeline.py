@@ -24,7 +24,7 @@ from ..utils._public import width_of
 from ..utils._stated import ReproducibleNoise
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring
 from ..utils._warnings import held_back, repeat, warn
-from ._budget_of_step import as_params, copy_of, give_back
+from ._budget_of_step import as_params, copy_of, give_back, tell_target_bounds
 from ._fitted_pipeline import InferenceOfModel, LeavesAsPlain
 from ._joint_plan import (
     check_steps,
@@ -128,7 +128,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
 
     Later steps are told bounds after BoundsScaler, DPStandardScaler (the scale of features too),
     encoders with public categories and a ColumnTransformer of these; row norms after RowNormClipper
-    and Normalizer. A parameter that the next step states itself stays as it is.
+    and Normalizer; encoders and selectors are told the `target_bounds` of the model. A parameter
+    that a step states itself stays as it is.
 
     A fit works on copies of the steps, which are the steps of the fitted pipeline afterwards, with
     the parameters that you stated: `clone` and searches see what you wrote. The objects that you
@@ -139,7 +140,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     `n_components`), so columns that stay zero cost a little: with 54 columns, 29 of them used, the
     R² of diamonds was .909, and .923 where the width was stated. State no more than may be.
 
-    A cache (`memory`) is not offered: a step that comes from it would not have been charged.
+    There is no cache (`memory`): a step that comes from it would not have been charged.
 
     Examples
     --------
@@ -275,6 +276,8 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
             unit = self.neighboring
             relation["neighboring"] = PersonsOfRows(unit.relation, groups, unit.max_contributions)
         name, last = copy.steps[-1]
+        if f"{name}__offset" not in params:  # whose bounds are of a rate, not of y
+            tell_target_bounds(copy.steps)
         with held_back() as warned:
             n_outputs = n_outputs_of(last, X, y, params.get(f"{name}__sample_weight"))
         plan = copy._planner(n_samples, X_rows, n_outputs)(self._budget(n_samples))

@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 
 from ..exceptions import FewRecordsWarning
+from ..utils._texts import counted
 from ..utils._warnings import warn
 from ._inference import has_too_few_for_intervals
 from ._shrinkage import lacks_scale, signal_of_rows
@@ -40,7 +41,7 @@ def warn_of_few_records(request):
     ways += [f"epsilon of about {epsilon:g}"] if epsilon else []
     would = f"; {' or '.join(ways)} would do" if ways else ""
     warn(
-        f"n={request.budget.n:,}, {request.n_features:,} features and "
+        f"n={request.budget.n:,}, {counted(request.n_features, 'feature')} and "
         f"epsilon={request.budget.epsilon:g} {what}{would}",
         FewRecordsWarning,
     )

@@ -13,6 +13,7 @@ from ..privacy.sums._tables import CategoryPlace, category_of, coded
 from ..utils._cells import as_dates, is_date
 from ..utils._compat import Interval, StrOptions
 from ..utils._persons import relation_of
+from ..utils._texts import counted
 from ..utils._typing import ArrayLike, Column
 from ..utils._warnings import warn
 from ._columns import columns_of, names_of, refuse_another_kind
@@ -101,8 +102,8 @@ class CategoryEncoder(PrivateTransformer):
             return n_features - n_stated
         if n_stated != n_features:
             raise ValueError(
-                f"categories is a list for {n_stated} columns, but X has {n_features}; write "
-                '"auto" in the place of each column that is to be learnt'
+                f"categories is a list for {counted(n_stated, 'column')}, but X has {n_features}; "
+                'write "auto" in the place of each column that is to be learnt'
             )
         return sum(map(_is_auto, self.categories))
 

@@ -33,7 +33,7 @@ from ..utils._input import read_records
 from ..utils._persons import drawn_rows, ids_of, persons_of, relation_of
 from ..utils._public import check_bounds
 from ..utils._stated import ReproducibleNoise
-from ..utils._texts import with_inherited_texts
+from ..utils._texts import counted, with_inherited_texts
 from ..utils._typing import ArrayLike, Auto, Column, Neighboring, Seed
 from ..utils._warnings import warn
 
@@ -94,7 +94,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         Labels of a target of classes, at most 256: then `target_bounds` are not looked at. What is
         none of them counts as the first one.
     target_bounds : tuple (lo, hi) of float, default=None
-        Bounds of a target of numbers, which is cut to them. None is (-1, 1), with a warning.
+        Clips a target of numbers. None: the model's in a PrivatePipeline, else (-1, 1), and a
+        warning.
     epsilon : float in (0, inf], default=0.2
         Budget of this step alone. Infinity adds no noise, and protects nobody.
     delta : "auto" or float in (0, 1), default="auto"
@@ -186,9 +187,9 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if enough:
             return None
         return (
-            f"{n_normalizer} records at epsilon={float(self.epsilon):g} are few for "
-            f"{self._uncertain} of {self.n_features_in_} columns, which may be far off. Raise "
-            f"epsilon, or state {self._remedy}"
+            f"{n_normalizer:,} records at epsilon={float(self.epsilon):g} are few for "
+            f"{self._uncertain} of {counted(self.n_features_in_, 'column')}, which may be far off. "
+            f"Raise epsilon, or state {self._remedy}"
         )
 
     def _event_of_shape(self, n_samples, n_features, n_outputs, sparse):
@@ -324,8 +325,8 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         if unstated:
             warn(
                 f"{type(self).__name__} clips numbers to (-1, 1), since not all bounds are stated. "
-                f"State {' and '.join(unstated)}, which costs nothing; a DPStandardScaler before "
-                "it in a PrivatePipeline hands on bounds of features",
+                f"State {' and '.join(unstated)}, which costs nothing. In a PrivatePipeline a "
+                "DPStandardScaler hands on bounds of features, and the model those of the target",
                 UnknownScaleWarning,
             )
         few = self._few_records_warning(units[0], budget.n)

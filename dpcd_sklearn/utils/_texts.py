@@ -20,6 +20,11 @@ class ReadableRepr:
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
+def counted(count, noun):
+    """A number of things in words: 1 feature, 2 features."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def text_table(rows, left):
     """Lines of a table of texts; columns whose numbers are in `left` begin at their left edge."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -7,13 +7,9 @@ accountants. Every number in an event is public: it was fixed before a record wa
 from dataclasses import dataclass
 
 from ...utils._persons import unit_of, words_of
-from ...utils._texts import ReadableRepr
+from ...utils._texts import ReadableRepr, counted
 from ._spent import translated
 from ._tuning import TRIED, n_candidates_of
-
-
-def _plural(count, noun):
-    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class GaussianEvent(ReadableRepr):
 
     def __str__(self):
         return (
-            f"{_plural(self.count, 'Gaussian release')} with noise multiplier "
+            f"{counted(self.count, 'Gaussian release')} with noise multiplier "
             f"{self.noise_multiplier:.4g}"
         )
 
@@ -54,7 +50,7 @@ class SelectionEvent(ReadableRepr):
     count: int = 1
 
     def __str__(self):
-        return f"{_plural(self.count, 'choice')} of bounded range {self.eta:.4g}"
+        return f"{counted(self.count, 'choice')} of bounded range {self.eta:.4g}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class CoveredEvent(ReadableRepr):
 
     def __str__(self):
         return (
-            f"{_plural(self.count, 'release')}, covered by a Gaussian mechanism with noise "
+            f"{counted(self.count, 'release')}, covered by a Gaussian mechanism with noise "
             f"multiplier {self.noise_multiplier:.4g} (δ₀ = {self.spare:.2g})"
         )
 
@@ -106,7 +102,7 @@ class PoissonSampledEvent(ReadableRepr):
 
     def __str__(self):
         return (
-            f"{_plural(self.count, 'Gaussian release')} of samples of rate "
+            f"{counted(self.count, 'Gaussian release')} of samples of rate "
             f"{self.sampling_rate:.4g} with noise multiplier {self.noise_multiplier:.4g}"
         )
 

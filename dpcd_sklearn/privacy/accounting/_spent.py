@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-from ...utils._texts import ReadableRepr
+from ...utils._texts import ReadableRepr, counted
 from ._tuning import shape_of
 
 _POOR = 1.05  # times the own loss of an event, from which on its cover is called poor
@@ -58,9 +58,7 @@ class PrivacyCost(ReadableRepr):
 
     def __str__(self):
         several = self.n_fits > 1
-        left = "time is" if self.fits_left == 1 else "times are"
-        if not several:
-            left = "such fit is" if self.fits_left == 1 else "such fits are"
+        left = counted(self.fits_left, "time" if several else "such fit")
         text = f"epsilon={self.epsilon:.4g} at delta={self.delta:.4g}"
         if not several and self.counted > _POOR * self.epsilon:
             text += (
@@ -69,7 +67,7 @@ class PrivacyCost(ReadableRepr):
             )
         if self.remaining is not None:
             text += f", after which remaining() is {self.remaining:.4g}"
-        text += f"; {self.fits_left} {left} left"
+        text += f"; {left} {'is' if self.fits_left == 1 else 'are'} left"
         if not several:
             return text
         sizes = ", ".join(
