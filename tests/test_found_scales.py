@@ -178,7 +178,6 @@ FACTS = [
     {"feature_bounds": (-3, 3), "feature_scale": 1.0},
     {"feature_scale": 1.0},
     {"row_norm_bound": 10.0},
-    {"feature_bounds": (-3, 3), "row_norm_bound": 10.0},
 ]
 
 

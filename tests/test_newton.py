@@ -356,7 +356,7 @@ def test_centres_change_nothing_but_noise():
     y = X @ [0.3, -0.2, 0.1] + 0.05 * rng.uniform(-1, 1, 4000)
     accountant = PrivacyAccountant(epsilon=1e4, delta=1e-3)
     model = DPLinearRegressor(
-        solver="newton", alpha=0.0, coef_path=True, max_iter=60, epsilon=1e3, delta=1e-6,
+        solver="newton", alpha=0.0, coef_path=True, max_iter=60, epsilon=1e2, delta=1e-6,
         feature_bounds=(0, 10), row_norm_bound=20.0, target_bounds=(-1, 3), accountant=accountant,
     ).fit(X, y)  # fmt: skip
     plain = DPLinearRegressor(epsilon=np.inf).fit(X, y)

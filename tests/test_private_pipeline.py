@@ -388,7 +388,8 @@ def test_what_a_step_made_public_is_told_to_the_next_one():
     assert told(BoundsScaler((-1e5, 1e5))) == unit
     clipped = RowNormClipper(norm=2.0)
     assert told(clipped) == {"row_norm_bound": 2.0}
-    assert told(BoundsScaler((-1e5, 1e5)), clipped) == unit | {"row_norm_bound": 2.0}
+    clipped = told(BoundsScaler((-1e5, 1e5)), clipped)
+    assert clipped == unit | {"row_norm_bound": 2.0, "feature_scale": 1.0}
     assert told(DPStandardScaler(), PolynomialFeatures(2)) == unit
     assert told(DPStandardScaler(), FunctionTransformer(np.exp)) == {}
     lo, hi = told(BoundsScaler((0.0, 1e5), with_centering=False))["feature_bounds"]

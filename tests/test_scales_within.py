@@ -122,14 +122,14 @@ def test_who_states_a_scale_or_asks_for_an_inference_has_the_bounds_that_he_stat
     for more in (
         {"feature_scale": 1.0},
         {"feature_scale": "private"},
-        {"row_norm_bound": 10.0},
         {"fit_intercept": False},
         {"epsilon": 1e-3},
     ):
         assert request_of(**bounds, **more).scales.features is None, more
     plan = DPLinearRegressor(target_bounds=(-1, 1), inference=True, **bounds)._plan(100 * N, P, 1)
     assert plan.request.scales.features is None and plan.request.inference
-    assert request_of(epsilon=10.0, **bounds).scales.features == "tails within"
+    for norm in ({}, {"row_norm_bound": 10.0}):  # that says nothing of single columns
+        assert request_of(epsilon=10.0, **bounds, **norm).scales.features == "tails within"
 
 
 SHARES = np.r_[0.01, np.arange(0.02, 1, 0.02), 0.99]

@@ -352,6 +352,17 @@ def test_predictions_of_counts_have_the_mean_of_the_target_whatever_is_stated(mo
     assert 0.7 < np.median([one.predict(X).mean() for one in fits(model, X, y, 7)]) / y.mean() < 1.3
 
 
+@pytest.mark.parametrize("mean, most", [(0.01, 3), (0.03, 30)])
+def test_noise_of_rare_counts_carries_no_coefficient_away(mean, most):
+    """Where steps had no longest length, coefficients of 40 were found for a truth of .5."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20_000, 6)).clip(-4, 4)
+    y = rng.poisson(mean * np.exp(X[:, 0] / 2)).astype(float)
+    model = DPPoissonRegressor(alpha=0, feature_bounds=(-4, 4), target_bounds=(0, most))
+    for one in fits(model, X, y, 6):
+        assert np.abs(one.coef_).max() < 1.5 and one.score(X, y) > -0.5
+
+
 def test_descents_of_a_loud_signal_keep_what_they_found():
     """A curved loss holds what noise alone would carry away."""
     rng = np.random.default_rng(5)

@@ -137,7 +137,8 @@ class SharedParameters(BaseEstimator):
         every column of a data frame. Gives M_j. Values outside are clipped, in predictions too.
         Where n, p, epsilon and delta allow it narrower scales are **looked for within them**, so
         they may be wide; not beside `feature_scale` or for an inference: an intercept then centres
-        features on their middle. Nothing is clipped with epsilon = inf.
+        features on their middle, unless `row_norm_bound` says that records are shorter without.
+        Nothing is clipped with epsilon = inf.
     feature_scale : float, array of shape (n_features,) or "private", default=None
         Public root mean square of each feature; gives M_j in place of the bounds. "private" is for
         `feature_bounds` that may be far too wide: before the first update mean squares of the

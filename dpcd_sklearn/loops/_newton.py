@@ -155,7 +155,10 @@ class _Path:
                 mean += (one - mean) / self._n_models
             if self._t + 1 == problem.n_updates:
                 point, gradient = self._means[0] / self._roots, self._means[1]
-        return self._minimum(shares, axes, point, self._roots * gradient)
+        coef = self._minimum(shares, axes, point, self._roots * gradient)
+        move = coef - self.coef
+        too_far = np.linalg.norm((move * self._roots) @ self._factor) / problem.longest_move
+        return coef if too_far <= 1 else self.coef + move / too_far
 
     def _curvatures(self, point, gradient):
         """The curvature over P where a gradient was released, along axes of the outputs.

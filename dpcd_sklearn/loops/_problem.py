@@ -72,6 +72,8 @@ class Problem:
     margin_trust : float in [0, 1]
         How far a loss of labels is taken to curve as little as at normal margins, as an exponent;
         with 0 its bound counts (Newton).
+    longest_move : float
+        The root mean square of margins that one update moves, at most (Newton).
     gradient_noise : float
         Standard deviation of a released gradient's noise over its clip; with inf nothing is learnt
         of the curvature from gradients (Newton).
@@ -109,6 +111,7 @@ class Problem:
     mean_square: float = 0.0
     unit_clips: tuple = (1.0, 1.0)
     margin_trust: float = 0.0
+    longest_move: float = math.inf
     gradient_noise: float = math.inf
     times: float = 1.0
     head: float = 0.5

@@ -280,7 +280,8 @@ def _after_row_norm_clipper(step, before, n_features):
     if before.bounds is None:
         return replace(before, row_norm=norm)
     lo, hi = before.bounds  # a shorter row lies between the longer one and zero
-    return PublicFacts(n_features, (np.minimum(lo, 0.0), np.maximum(hi, 0.0)), norm)
+    inside = np.minimum(lo, 0.0), np.maximum(hi, 0.0)
+    return PublicFacts(n_features, inside, norm, fills_bounds=True)
 
 
 def _after_normalizer(step, before, n_features):
@@ -312,7 +313,7 @@ def _after_columns(step, before, n_features):
         fills_bounds = fills_bounds and known.fills_bounds
         has_norm = has_norm or known.row_norm is not None
         square += known.square
-    row_norm = math.sqrt(square) if has_norm and fills_bounds else None
+    row_norm = math.sqrt(square) if has_norm else None
     return PublicFacts(n_features, (lo, hi), row_norm, fills_bounds)
 
 

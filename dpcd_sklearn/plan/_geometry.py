@@ -111,10 +111,14 @@ def stated_scales(request):
                 "feature_bounds of sparse X must contain zero, the value of all that is not "
                 "stored; widen them or pass a dense X"
             )
-        # a stated scale is of raw features, and sparse ones are never centred
-        if request.fit_intercept and request.feature_scale is None and not request.sparse:
+        # a stated scale is of raw features, and sparse ones are never centred; nor are rows that
+        # a stated norm keeps shorter than their distances from the middle may be
+        half_widths = (hi - lo) / 2
+        is_short = _has_use_for_norm(request) and scales < np.linalg.norm(half_widths)
+        is_raw = request.feature_scale is not None or request.sparse
+        if request.fit_intercept and not (is_raw or is_short):
             center = (lo + hi) / 2
-            scales = (hi - lo) / 2
+            scales = half_widths
         else:
             scales = np.maximum(np.abs(lo), np.abs(hi))
         if not scales.any():
@@ -127,6 +131,12 @@ def stated_scales(request):
     if request.feature_scale is not None:
         scales = check_scales(request.feature_scale, n_features)
     return center, lo, hi, scales
+
+
+def _has_use_for_norm(request):
+    """Whether steps are of whole rows, which nothing but a stated norm tells the length of."""
+    by_row = request.row_norm_bound is not None and request.solver.word not in ("cd", "gcd")
+    return by_row and request.scales.features is None
 
 
 def public_geometry(request):

@@ -166,9 +166,10 @@ def _ways_of_features(request):
     if request.looks_within:
         if request.sparse:
             return ["rows", None]
-        # rows that a stated norm bounds do better with one scale for all columns
-        has_centre = request.fit_intercept and request.row_norm_bound is None
-        return [*_WITHIN, None] if has_centre else [None]
+        # one share of all bounds says less of rows than a stated norm
+        ways = [way for way in _WITHIN if way != "share" or request.row_norm_bound is None]
+        has_centre = request.fit_intercept and request.feature_bounds is not None
+        return [*ways, None] if has_centre else [None]
     if not request.looks_for_features:
         return [None]
     if request.sparse:

@@ -137,10 +137,9 @@ def wanted_target(request):
 
 def _wanted_within(request):
     """The search for narrower bounds than the stated ones."""
-    looks = request.looks_for_features or (request.looks_within and request.row_norm_bound is None)
-    # whoever states scales has them; all three facts come from encoders, which know no target
-    facts = request.feature_bounds, request.feature_scale, request.row_norm_bound
-    looks = looks or all(fact is not None for fact in facts)
+    # whoever states scales has them; a norm beside bounds comes from encoders, which know no target
+    looks = request.looks_within or request.row_norm_bound is not None
+    looks = request.looks_for_features or (looks and request.feature_bounds is not None)
     if request.inference or not (request.has_log_link or (looks and request.centres_target)):
         return NO_TARGET
     half_width = np.min(request.target_half_width)

@@ -283,6 +283,8 @@ class NewtonPlan(SolverPlan):
             "unit_clips": self._unit_clips,
             "head": self.recipe["head"],
             "margin_trust": self.recipe.get("margin_trust", 0.0),
+            # where means are exponentials a step too far ends at means of zero, or at their bound
+            "longest_move": 1.0 if self.request.has_log_link else math.inf,
             "zero_sum": self.request.loss.zero_sum,
         }
 
