@@ -352,7 +352,7 @@ def test_predictions_of_counts_have_the_mean_of_the_target_whatever_is_stated(mo
     assert 0.7 < np.median([one.predict(X).mean() for one in fits(model, X, y, 7)]) / y.mean() < 1.3
 
 
-@pytest.mark.parametrize("mean, most", [(0.01, 3), (0.03, 30)])
+@pytest.mark.parametrize(("mean", "most"), [(0.01, 3), (0.03, 30)])
 def test_noise_of_rare_counts_carries_no_coefficient_away(mean, most):
     """Where steps had no longest length, coefficients of 40 were found for a truth of .5."""
     rng = np.random.default_rng(3)
