@@ -369,6 +369,19 @@ def test_centres_change_nothing_but_noise():
     np.testing.assert_allclose(again.coef_, plain.coef_, atol=5e-3)
 
 
+def test_steps_of_a_rare_class_do_not_swing():
+    """Flat where few are likely of it, they went too far: of coefficients 3 % or less were left."""
+    rng = np.random.default_rng(1)
+    X = (rng.random((20_000, 6)) < 0.2).astype(float)
+    margins = X @ rng.normal(size=6)
+    margins = (margins - margins.mean()) / margins.std()
+    y = (rng.random(len(X)) < 0.04 * np.exp(margins - 0.5)).astype(int)
+    model = DPLinearClassifier(classes=[0, 1], epsilon=8.0, delta=1e-6, feature_bounds=(0, 1))
+    wanted = LogisticRegression(C=1e6).fit(X, y).coef_[0]
+    for one in fits(model, X, y, 4):
+        assert 0.8 < one.coef_[0] @ wanted / (wanted @ wanted) < 1.2
+
+
 # ---- more than two classes; their sums are in test_curvature.py ---------------------------------
 
 N = 6000

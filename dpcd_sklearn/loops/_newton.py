@@ -173,6 +173,9 @@ class _Path:
             of_rows = self._curvature / problem.times
             shares, axes = shares_of_bound(of_rows, point, has_constant)
             shares = shares**problem.margin_trust
+            if len(shares) == 1 and self._steepness:
+                # flat where few are likely of a class, and steeper on the way: steps would swing
+                shares = np.maximum(shares, 0.6 * self._steepness[-1])
         self._last = point, gradient = point @ self._factor, gradient
         if before is not None and math.isfinite(problem.gradient_noise):
             move = point - before[0]
