@@ -579,8 +579,7 @@ def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell
     for changed in (rows[7], [cell]):
         steps = [("step", step), ("spy", spy), ("model", DPRidgeSkGD(**TARGET))]
         PrivatePipeline(steps, public_steps=["spy"]).fit([*rows[:7], changed, *rows[8:]], Y)
-    of_one, of_other = mapped[0], mapped[-1]
-    assert [i for i in range(N) if i != 7 and of_one[i] != of_other[i]] == []
+    assert [i for i in range(N) if i != 7 and mapped[0][i] != mapped[-1][i]] == []
 
 
 @pytest.mark.filterwarnings("ignore:400 records", "ignore:n=400")  # of the smaller ε

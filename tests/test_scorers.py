@@ -274,6 +274,7 @@ def test_bounds_come_from_the_model_if_it_states_some(regressed, uncharged):
         ("accuracy", {"neighboring": "swap"}, "neighboring"),
         ("accuracy", {"neighboring": "add_remove"}, "n_public"),
         ("accuracy", {"n_public": 10}, "n_public"),
+        ("accuracy", {"classes": 5}, "classes must be a list of labels"),
         ("accuracy", {"clip": 1.0}, "nothing of accuracy is clipped"),
         ("r2", {"clip": -1.0}, "clip"),
         ("r2", {"target_bounds": (1, 0)}, "lo must be below hi"),

@@ -17,6 +17,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
+from ..utils._cells import stated_labels
 from ..utils._input import read_target
 from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
@@ -51,10 +52,8 @@ class PrivateScorer(ReadableRepr):
                 f"{name} has no private form under neighboring={relation!r}: how far one record "
                 "moves it follows the number of records, which is not public there"
             )
-        self.classes = None if classes is None else np.unique(np.asarray(classes))
-        self.target_bounds = None if bounds is None else check_interval(bounds, "target_bounds")
-        if self.target_bounds is not None:
-            _sane(self.target_bounds)
+        self.classes = None if classes is None else stated_labels(classes)
+        self.target_bounds = None if bounds is None else _sane(bounds)
         self.clip = None
         if clip is not None:
             self.clip = check_real(clip, "clip", low=1 / _LARGEST, high=_LARGEST, closed="both")
@@ -249,13 +248,13 @@ class PrivateScorer(ReadableRepr):
 
 def _sane(bounds):
     """Bounds of a target that squares can be made of."""
-    lo, hi = bounds
+    lo, hi = check_interval(bounds, "target_bounds")
     if not (-_LARGEST <= lo and hi <= _LARGEST and hi - lo >= 1 / _LARGEST):
         raise ValueError(
             f"target_bounds must be finite, within ±{_LARGEST:g} and {1 / _LARGEST:g} apart at "
             f"least: a score of an unbounded target is none; got ({lo:g}, {hi:g})"
         )
-    return bounds
+    return lo, hi
 
 
 def make_private_scorer(
