@@ -561,7 +561,6 @@ def one_hot(*categories):
 
 
 UNSORTED = {"categories": [[2, 1]], "handle_unknown": "use_encoded_value", "unknown_value": -1}
-FILL_WORD = SimpleImputer(strategy="constant", fill_value="none", keep_empty_features=True)
 
 
 @table(
@@ -570,7 +569,7 @@ FILL_WORD = SimpleImputer(strategy="constant", fill_value="none", keep_empty_fea
         (FunctionTransformer(np.reciprocal), 2.0),  # which is 0 of the integer 2
         (OrdinalEncoder(**UNSORTED), "x"),  # scikit-learn refuses it of numbers
         (clone(WORDS), "x"),
-        (make_pipeline(FILL_WORD, OrdinalEncoder(**UNSORTED)), None),
+        (make_pipeline(clone(FILL).set_params(fill_value="x"), OrdinalEncoder(**UNSORTED)), None),
     ],
 )
 def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell):
