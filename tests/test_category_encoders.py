@@ -116,8 +116,7 @@ def test_a_column_of_infrequent_categories_without_records_has_no_coefficient(
 
 @table(("library", "kind"), [("polars", "DataFrame"), ("pyarrow", "table")])
 def test_tables_of_other_libraries_are_read_as_frames(library, kind, frame):
-    make = getattr(pytest.importorskip(library), kind)
-    other = make({name: frame[name].tolist() for name in frame})
+    other = getattr(pytest.importorskip(library), kind)(frame.to_dict("list"))
     encoder = DPOneHotEncoder(epsilon=5.0).fit(other)
     np.testing.assert_array_equal(encoder.transform(other), encoder.transform(frame))
 

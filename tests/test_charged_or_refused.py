@@ -445,7 +445,12 @@ READERS_OF_X = {
     "scaler.fit": lambda X: BoundsScaler().fit(X),
     "scaler.transform": lambda X: fitted("scaler").transform(X),
     "scaler.inverse_transform": lambda X: fitted("scaler").inverse_transform(X),
+    "selection.transform": lambda X: SELECTION.transform(X),
+    "selection.inverse_transform": lambda X: SELECTION.inverse_transform(X),
+    "encoder.inverse_transform": lambda X: ENCODER.inverse_transform(X),
 }
+SELECTION = preprocessing.DPSelectKBest(P, classes=[0, 1]).fit(PLAIN, LABELS)
+ENCODER = preprocessing.DPOneHotEncoder([["a", "b"]]).fit([["a"], ["b"]])  # to three columns
 READERS_OF_Y = {
     "score of a ridge": lambda y: fitted("ridge").score(PLAIN, y),
     "weights of a ridge's score": lambda y: fitted("ridge").score(PLAIN, LABELS, y),

@@ -610,7 +610,6 @@ def one_hot(*categories):
 
 
 UNSORTED = {"categories": [[2, 1]], "handle_unknown": "use_encoded_value", "unknown_value": -1}
-FILL_WORD = SimpleImputer(strategy="constant", fill_value="none", keep_empty_features=True)
 
 
 @table(
@@ -619,7 +618,7 @@ FILL_WORD = SimpleImputer(strategy="constant", fill_value="none", keep_empty_fea
         (FunctionTransformer(np.reciprocal), 2.0),  # which is 0 of the integer 2
         (OrdinalEncoder(**UNSORTED), "x"),  # scikit-learn refuses it of numbers
         (clone(WORDS), "x"),
-        (make_pipeline(FILL_WORD, OrdinalEncoder(**UNSORTED)), None),
+        (make_pipeline(clone(FILL).set_params(fill_value="x"), OrdinalEncoder(**UNSORTED)), None),
     ],
 )
 def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell):
@@ -628,8 +627,7 @@ def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell
     for changed in (rows[7], [cell]):
         steps = [("step", step), ("spy", spy), ("model", DPRidgeSkGD(**TARGET))]
         PrivatePipeline(steps, public_steps=["spy"]).fit([*rows[:7], changed, *rows[8:]], Y)
-    of_one, of_other = mapped[0], mapped[-1]
-    assert [i for i in range(N) if i != 7 and of_one[i] != of_other[i]] == []
+    assert [i for i in range(N) if i != 7 and mapped[0][i] != mapped[-1][i]] == []
 
 
 @pytest.mark.filterwarnings("ignore:400 records", "ignore:n=400")  # of the smaller ε

@@ -14,7 +14,6 @@ from tables import table
 from dpcd_sklearn import BudgetExceededError, DPLogisticGCD, DPRidgeSkGD, PrivacyAccountant
 from dpcd_sklearn.metrics import make_private_scorer
 from dpcd_sklearn.metrics._metrics import METRICS, ScoreFacts, codes_of
-from dpcd_sklearn.model_selection import PrivateSearchCV
 from dpcd_sklearn.model_selection._search_plan import read_searched_records
 from dpcd_sklearn.preprocessing import BoundsScaler
 from dpcd_sklearn.privacy.accounting import FitEvent, GaussianEvent
@@ -55,8 +54,7 @@ def test_one_strange_label_of_a_list_moves_a_score_by_one_record(label):
     scorer = make_private_scorer("accuracy", epsilon=1e6, delta=0.1, classes=[0, 1])
     moved = scorer(model, X, labels) - scorer(model, X, [label, *labels[1:]])
     assert abs(moved) < 1 / 400 + 1e-3
-    search = PrivateSearchCV(DPLogisticGCD(classes=[0, 1]), {"C": [1.0]})
-    _, kept = read_searched_records(search.estimator, X, [label, *labels[1:]])
+    _, kept = read_searched_records(DPLogisticGCD(classes=[0, 1]), X, [label, *labels[1:]])
     assert kept.tolist()[1:] == labels[1:]
 
 
@@ -267,13 +265,13 @@ def test_bounds_come_from_the_model_if_it_states_some(regressed, uncharged):
     [
         ("f1", {}, "one of"),
         (None, {}, "one of"),
-        (len, {}, "one of"),
         ("accuracy", {"epsilon": 0}, "epsilon"),
         ("accuracy", {"epsilon": math.inf}, "epsilon"),
         ("accuracy", {"delta": 2.0}, "delta"),
         ("accuracy", {"neighboring": "swap"}, "neighboring"),
         ("accuracy", {"neighboring": "add_remove"}, "n_public"),
         ("accuracy", {"n_public": 10}, "n_public"),
+        ("accuracy", {"classes": 5}, "classes must be a list of labels"),
         ("accuracy", {"clip": 1.0}, "nothing of accuracy is clipped"),
         ("r2", {"clip": -1.0}, "clip"),
         ("r2", {"target_bounds": (1, 0)}, "lo must be below hi"),

@@ -163,8 +163,8 @@ def test_of_few_columns_all_are_kept_unless_a_number_is_stated(X):
 
 def test_a_target_of_numbers_has_no_labels_to_leak():
     columns = DPSelectKBest(2, target_bounds=(-1, 1)), DPLinearRegressor(target_bounds=(-1, 1))
-    accountant = PrivacyAccountant(1.0, 1e-6)
-    assert len(find_leaks(make_private_pipeline(*columns, accountant=accountant))) == 0
+    pipeline = make_private_pipeline(*columns, accountant=PrivacyAccountant(1.0, 1e-6))
+    assert len(find_leaks(pipeline)) == 0
 
 
 def test_columns_that_are_looked_at_are_free():

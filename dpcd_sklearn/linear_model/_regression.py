@@ -16,7 +16,6 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import d2_tweedie_score, r2_score
-from sklearn.utils import check_array
 
 from ..losses import loss_of
 from ..plan._target_mean import found_mean, start_within
@@ -349,8 +348,7 @@ def _as_positive(found, given):
 
 def _exposure_of(offset, n_samples):
     """exp(offset), one for each record; refused if it is not as long, or not within ±50."""
-    stated = {"ensure_2d": False, "dtype": np.float64, "ensure_all_finite": False}
-    offset = read_input(check_array, on_host(offset), name="offset", **stated)
+    offset = read_input(np.asarray, on_host(offset), dtype=np.float64, name="offset")
     if offset.shape != (n_samples,):
         raise ValueError(f"offset has the shape {offset.shape}, and y {n_samples} records")
     if not (np.abs(offset) <= _FARTHEST).all():

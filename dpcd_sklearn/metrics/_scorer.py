@@ -17,6 +17,7 @@ from ..privacy.ledger._accountant import PrivacyAccountant, charge
 from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._scores import ScoreUnits
 from ..privacy.sums._score_sums import LEVELS
+from ..utils._cells import stated_labels
 from ..utils._input import read_target
 from ..utils._persons import Persons, ids_of, persons_of, records_read, relation_of
 from ..utils._public import MOST, check_count, check_interval, check_real
@@ -51,7 +52,7 @@ class PrivateScorer(ReadableRepr):
                 f"{name} has no private form under neighboring={relation!r}: how far one record "
                 "moves it follows the number of records, which is not public there"
             )
-        self.classes = None if classes is None else np.unique(np.asarray(classes))
+        self.classes = None if classes is None else stated_labels(classes)
         self.target_bounds = None if bounds is None else _sane(bounds)
         self.clip = None
         if clip is not None:

@@ -99,11 +99,10 @@ def _directions(n_outputs, n_features):
 
 
 def _steps(estimator):
-    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
-    steps = [step for step in steps if step not in (None, "passthrough")]
-    while hasattr(steps[-1], "steps"):
-        steps = steps[:-1] + _steps(steps[-1])
-    return steps
+    if not hasattr(estimator, "steps"):
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return steps[:-1] + _steps(steps[-1])
 
 
 def _features_of(step, n_features):

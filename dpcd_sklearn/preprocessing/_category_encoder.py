@@ -209,8 +209,7 @@ class CategoryEncoder(PrivateTransformer):
                 "weekdays"
             )
 
-    def _read(self, X, *, reset):
-        return columns_of(self, X, reset=reset)
+    _read = columns_of
 
     def _read_with_target(self, X, y):
         columns, stated = self._read(X, reset=True), self._stated()

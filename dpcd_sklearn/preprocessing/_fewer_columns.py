@@ -23,6 +23,7 @@ from ..privacy.mechanisms._tables import ColumnUnits, SecondMomentUnits
 from ..privacy.sums._place import LocalPlace
 from ..privacy.sums._tables import PresentPlace, TargetPlace
 from ..utils._compat import Interval, StrOptions
+from ..utils._input import read_input, refuse_broken
 from ..utils._public import check_bounds
 from ..utils._tiles import row_tiles, within_range
 from ..utils._typing import ArrayLike, Bounds, Pair
@@ -101,13 +102,10 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
     target_bounds: Pair | None = None
     classes: ArrayLike | None = None
 
-    def _check_stated(self, n_features):
-        super()._check_stated(n_features)
-        stated_target(self)
-
     def _plan_releases(self, n_features, budget):
+        labels, _ = stated_target(self)
         mean = share_event(budget, 0.05, 1)  # of μ²
-        k, n_classes = self._width(n_features), 0 if self.classes is None else len(self.classes)
+        k, n_classes = self._width(n_features), 0 if labels is None else len(labels)
         choices = greedy_fit_event(budget, k, 1.0)
         facts = {"n_chosen": k, "n_classes": n_classes, "width": n_features}
         if not budget.private:
@@ -154,8 +152,20 @@ class DPSelectKBest(SelectorMixin, PrivateTransformer):
             lo = -hi
         return lo, hi
 
-    def _get_support_mask(self):
+    def transform(self, X: ArrayLike):
+        return self._checked(super().transform, X)
+
+    def inverse_transform(self, X: ArrayLike):
+        return self._checked(super().inverse_transform, X)
+
+    def _checked(self, method, X):
+        # scikit-learn's methods quote cells, and follow any index of a sparse X
         check_is_fitted(self, "ranking_")  # a refused fit leaves n_features_in_
+        refuse_broken(X)
+        return read_input(method, X, name="X")
+
+    def _get_support_mask(self):
+        check_is_fitted(self, "ranking_")
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.ranking_] = True
         return mask

@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..utils._compat import OneToOneFeatureMixin, StrOptions
+from ..utils._input import read_array
 from ..utils._typing import ArrayLike
 from ._category_encoder import CategoryEncoder
 from ._columns import each_once, names_of
@@ -179,7 +179,7 @@ class DPOneHotEncoder(CategoryEncoder):
             If X has another number of columns.
         """
         check_is_fitted(self, "categories_")
-        X = check_array(X, accept_sparse="csr")
+        X = read_array(X, accept_sparse="csr")
         starts = np.cumsum([0, *self._widths])
         if X.shape[1] != starts[-1]:
             raise ValueError(f"X has {X.shape[1]} columns, but {starts[-1]} are encoded")

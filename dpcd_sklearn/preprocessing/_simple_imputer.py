@@ -196,10 +196,8 @@ class DPSimpleImputer(PrivateTransformer):
     def _read(self, X, *, reset):
         """Numbers as an array, words as a list of columns."""
         self._check_together()
-        if self._of_words and not issparse(X):
+        if self._of_words:
             return columns_of(self, X, reset=reset)
-        if self.strategy == "most_frequent":
-            raise TypeError("the most frequent values are of dense columns; pass X.toarray()")
         return read_records(self, X, reset=reset, **CHECKS | {"ensure_all_finite": "allow-nan"})
 
     def _constants(self):

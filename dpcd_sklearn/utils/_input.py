@@ -53,7 +53,7 @@ _TELLS_NO_CELL = re.compile(
     r"Expected a 2-dimensional container|Expected 2D input|Expected sequence or array-like, got <|"
     r"y should be a 1d array|(This )?\w{1,80}( estimator)? requires y to be passed|"
     r"dtype='numeric' is not compatible|Sample weights must (be 1D|contain)|"
-    r"sample_weight\.shape ==|y must be an array|Negative values in data passed|"
+    r"sample_weight\.shape ==|y must be an array|X has a different|Negative values in data passed|"
     r"setting an array element with a sequence\. The requested array has an inhomogeneous shape"
 )
 
@@ -212,13 +212,12 @@ def read_table(X, ndims=(2,)):
     TypeError, ValueError
         If it is no table, or empty, or two columns have one name; the message quotes no cell.
     """
+    refuse_repeated_names(X)
     if sparse.issparse(X):
         X = without_duplicates(X)
     elif X is None or isinstance(X, dict) or np.isscalar(X):
         raise TypeError(f"X must be an array, a data frame or a list, got a {type(X).__name__}")
-    elif is_frame(X):
-        refuse_repeated_names(X)
-    else:
+    elif not is_frame(X):
         X = read_input(np.asarray, X, dtype=None if hasattr(X, "dtype") else object, name="X")
     if len(X.shape) not in ndims:
         raise ValueError(
