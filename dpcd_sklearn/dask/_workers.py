@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from distributed import KilledWorker, wait
 
-from ..partitions._partition import Partition, public_bits
+from ..partitions._partition import Partition, public_bits, rows_of, with_rows
 from ..partitions._partitioned_records import Holders, each_once
 
 # Seconds: between two looks at whether a worker is still there, and for one to come (back).
@@ -51,12 +51,8 @@ class Shelf:
     def answer(self, place_of, opening, changes, question):
         """Numbers of partitions, and their partial sums together; a list of Moments."""
         parts = self._partitions.values()
-        first, *others = [part.answer(place_of, opening, changes, question) for part in parts]
-        if question[0] == "moments":
-            return list(self._partitions), [first, *others]
-        for other in others:
-            first += other
-        return list(self._partitions), [first]
+        found = [part.answer(place_of, opening, changes, question) for part in parts]
+        return list(self._partitions), found if question[0] == "moments" else [sum(found)]
 
 
 class _Held:
@@ -134,12 +130,10 @@ class Workers(Holders):
     def _tell(self, held, place_of, dialogue, question):
         """One message: what a shelf does not know yet, and the question."""
         begins, changes = held.news(dialogue)
-        if question[0] == "sums" and question[1].rows is not None:
-            rows = {n: own for n, own in question[1].rows.items() if n in held.numbers}
-            question = "sums", question[1]._replace(rows=rows)
-        if not begins:
-            return held.call("answer", None, None, changes, question)
-        return held.call("answer", place_of, dialogue.opening, changes, question)
+        if (rows := rows_of(question)) is not None:
+            question = with_rows(question, {n: rows[n] for n in held.numbers if n in rows})
+        of = (place_of, dialogue.opening) if begins else (None, None)
+        return held.call("answer", *of, changes, question)
 
     # ---- where partitions are ----
 

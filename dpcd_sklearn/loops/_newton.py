@@ -227,7 +227,6 @@ class _Path:
                 break
         kept = np.reshape(path, (-1, *shape)) if problem.path_every else None
         of_steps = np.array(self._clips), np.array(self._steepness)
-        seen = self._curvature, self._enlarged
-        walk = NewtonWalk(self._root, self._filled, *of_steps, *seen)
+        walk = NewtonWalk(self._root, self._filled, *of_steps, self._curvature, self._enlarged)
         tail = Tail(*self._means, self._curvature) if self._n_models else None
         return Solution(self.coef.reshape(shape), self._t + 1, kept, converged, walk, tail=tail)

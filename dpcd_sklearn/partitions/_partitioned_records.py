@@ -9,7 +9,6 @@ import secrets
 from abc import ABCMeta, abstractmethod
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -164,14 +163,13 @@ class PartitionedRecords(RecordsOfAFit):
         return _Scaled(self, PlaceOf("scaled", (request,), self._classes))
 
     def _place(self, place_of):
-        holders, numbers = self._holders, self._numbers
-        in_parts = partial(_in_parts, numbers=numbers, sizes=self._sizes)
+        holders, numbers, sizes = self._holders, self._numbers, self._sizes
         place_of = place_of._replace(elsewhere=self._elsewhere)
 
         def ask(dialogue, question, rows=None):  # without self: records end with the fit, at once
-            of = place_of if rows is None else place_of._replace(rows=in_parts(rows))
+            of = place_of if rows is None else place_of._replace(rows=_split(rows, numbers, sizes))
             if (of_batch := rows_of(question)) is not None:
-                question = with_rows(question, in_parts(of_batch))
+                question = with_rows(question, _split(of_batch, numbers, sizes))
             return holders.ask(of, dialogue, question, numbers)
 
         n_targets = self.n_outputs if self._classes is None else 1
@@ -180,7 +178,7 @@ class PartitionedRecords(RecordsOfAFit):
         return RemotePlace(ask, *shape, n_targets, self._by_id, samples_rows)
 
 
-def _in_parts(rows, numbers, sizes):
+def _split(rows, numbers, sizes):
     """The rows of each partition by its number, in ascending order."""
     ends = np.cumsum(sizes)
     cuts = np.split(rows, np.searchsorted(rows, ends[:-1]))
@@ -263,8 +261,8 @@ class _Answer(NamedTuple):
         facts, answer = partition.facts, None
         if facts.n_samples > len(self.place_of.elsewhere.get(number, ())):
             answer = partition.answer(*self[2:])
-        found = answer, partition.check_sums()
-        return _Found(self.ticket, number, facts._replace(ids=None), found)
+        of_task = answer, partition.check_sums()
+        return _Found(self.ticket, number, facts._replace(ids=None), of_task)
 
 
 class _Forgetful(Holders):
