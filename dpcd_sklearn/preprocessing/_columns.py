@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array, validate_data
 from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..privacy.sums._tables import NO_CATEGORY, may_be_category
 from ..utils import _cells
-from ..utils._input import check_finite_target, read_input, refuse_repeated_names
+from ..utils._input import check_finite_target, read_input, refuse_repeated_names, reworded
 from ..utils._public import check_interval
 
 
@@ -134,7 +134,8 @@ def read_target(estimator, y, n_samples):
         )
     labels, bounds = stated_target(estimator)
     if labels is None:
-        y = read_input(np.asarray, y, dtype=np.float64, name="y")
+        with reworded(lambda text: text.replace("fit a classifier", "state them as classes=[...]")):
+            y = read_input(np.asarray, y, dtype=np.float64, name="y")
     else:
         y = _cells.read_labels(y, labels)
     if y.shape not in ((n_samples,), (n_samples, 1)):
