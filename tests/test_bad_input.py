@@ -205,7 +205,7 @@ TOGETHER = [
     (ALL, {"neighboring": "add_remove"}, 'neighboring="add_remove" needs n_public'),
     (ALL, ADD_REMOVE, 'neighboring="add_remove" needs n_public'),
     (ALL, AUTO_DELTA, 'delta="auto".*not public under add_remove: state it'),
-    (CLASSIFIERS, {"class_weight": {0: 1.0, 1: 2.0}}, "class_weight.*state classes too"),
+    (CLASSIFIERS, {"class_weight": {0: 1.0, 1: 2.0}}, "class_weight.*must be stated too"),
     *(
         (CLASSIFIERS, {"classes": [0, 1], "class_weight": weight}, match)
         for weight, match in (

@@ -77,8 +77,8 @@ def test_an_array_is_refused_as_ambiguous(shape):
 @table(
     ("bounds", "error", "message"),
     [
-        ([], ValueError, "each of the 3 features, got 0"),
-        ([(0, 1), (0, 1)], ValueError, "each of the 3 features, got 2"),
+        ([], ValueError, "for each feature, 3 in all, got 0"),
+        ([(0, 1), (0, 1)], ValueError, "for each feature, 3 in all, got 2"),
         ([[0, 0, 0], [1, 1, 1]], ValueError, r"got 2; .*write a tuple \(lo, hi\)"),
         ([(0, 1), (0, 1), (2, 1)], ValueError, r"feature_bounds\[2\]: lo must not exceed hi"),
         ([(0, 1), (0, 1, 2), (0, 1)], TypeError, r"feature_bounds\[1\] must be a pair"),

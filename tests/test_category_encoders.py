@@ -430,13 +430,18 @@ def test_columns_side_by_side_are_encoded_by_the_other_folds(flats, rent):
     np.testing.assert_array_equal(named, alone)
 
 
+def test_words_as_a_target_ask_for_classes():
+    with pytest.raises(ValueError, match="state them as classes"):
+        DPTargetEncoder().fit([["a"], ["b"]], ["no", "yes"])
+
+
 def test_means_of_much_noise_are_drawn_to_that_of_all():
     rng = np.random.default_rng(0)
     codes, y = rng.integers(0, 200, (2000, 1)), rng.uniform(-1, 1, 2000)  # nothing to learn
     found = {}
     for smooth in ("auto", 0.0):
         encoder = DPTargetEncoder([list(range(200))], epsilon=0.5, smooth=smooth)
-        with pytest.warns(UnknownScaleWarning, match="State target_bounds, which"):
+        with pytest.warns(UnknownScaleWarning, match="State target_bounds"):
             encoder.fit(codes, y)
         found[smooth] = np.abs(encoder.encodings_[0] - encoder.target_mean_).mean()
     assert found["auto"] < 0.5 * found[0.0]

@@ -336,8 +336,8 @@ def test_what_has_no_twin_in_scikit_learn_is_named(frame, y):
     numbers = frame[["rent"]].fillna(700.0)
     model = DPLinearClassifier(classes=[0, 1])
     for step, error, match in (
-        (RowNormClipper(1.0), TypeError, "'rownormclipper', a RowNormClipper, has no counterpart"),
-        (BoundsScaler((0, 900), with_centering=False), ValueError, "scales without centring"),
+        (RowNormClipper(1.0), TypeError, "'rownormclipper', a RowNormClipper, has no plain"),
+        (BoundsScaler((0, 900), with_centering=False), ValueError, "with_centering=False"),
     ):
         pipeline = make_private_pipeline(step, model, epsilon=3.0).fit(numbers, y)
         with pytest.raises(error, match=match):

@@ -896,7 +896,7 @@ REFUSED = {
     "scales that are released": ({"feature_scale": "private"}, "private"),
     "no noise": ({"epsilon": np.inf, "accountant": None}, "protects nobody"),
     "strengths": ({"penalty": "l2", "alpha": [0.1, 1.0]}, "strength"),
-    "records": ({"neighboring": "replace_one"}, "not a person"),
+    "records": ({"neighboring": "replace_one"}, "does not protect persons"),
 }
 
 
@@ -917,7 +917,7 @@ def test_other_records_are_refused():
     whole = 0 * DATA.ids, DATA.X, DATA.y, DATA.weights
     with pytest.raises(ValueError, match="partition 0: .*groups=ids"):
         fit_partitions(model, lambda task: [task(0, DATA.X, DATA.y)])
-    with pytest.raises(ValueError, match="partition 0: .*not a person"):
+    with pytest.raises(ValueError, match="partition 0: .*does not protect persons"):
         fit_partitions(DPLinearRegressor(), run_on(*whole, DATA.ids))
     with pytest.raises(ValueError, match="partition 0: groups"):
         fit_partitions(DPLinearRegressor(neighboring=Persons(3)), run_on(*whole, DATA.ids))

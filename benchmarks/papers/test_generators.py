@@ -368,10 +368,3 @@ def test_widest_law_stays_finite(make, global_random_seed):
         random_state=global_random_seed,
     )
     assert all(np.isfinite(array).all() for array in (X, X**2, y, coef, scale))
-
-
-def test_numpy_scalars_are_numbers():
-    X, y = make_scaled_regression(
-        np.int32(5), np.int64(12), n_informative=np.int8(2), noise=np.float32(0.5), random_state=0
-    )
-    assert X.shape == (5, 12) and y.shape == (5,)

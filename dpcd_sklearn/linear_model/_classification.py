@@ -112,8 +112,8 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
             )
         if self.classes is None:
             raise ValueError(
-                "class_weight must have its labels among classes, the public ones: state classes "
-                "too, they are not read from y for it"
+                "class_weight must have its labels among classes, which must be stated too: with "
+                "class_weight they are not read from y"
             )
         classes = self._stated_classes().tolist()
         if strange := [label for label in self.class_weight if label not in classes]:

@@ -95,7 +95,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
     def _check_range_of_link(self, n_outputs):
         """Refuse several targets, and bounds that a log link can't reach."""
         if n_outputs > 1:
-            raise ValueError(f"loss={self.loss!r} is for one target; fit a model a target")
+            raise ValueError(f"loss={self.loss!r} is for one target; fit one model for each")
         if self.target_bounds is None:
             return
         lo, hi = (float(end[0]) for end in self._stated_target_bounds(1))

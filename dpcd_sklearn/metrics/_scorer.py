@@ -49,8 +49,8 @@ class PrivateScorer(ReadableRepr):
         self.n_public = public_number(neighboring, n_public)
         if relation not in self._metric.relations:
             raise ValueError(
-                f"{name} has no private form under neighboring={relation!r}: how far one record "
-                "moves it follows the number of records, which is not public there"
+                f"{name} has no private form under neighboring={relation!r}: its sensitivity "
+                "depends on the number of records, which is not public there"
             )
         self.classes = None if classes is None else stated_labels(classes)
         self.target_bounds = None if bounds is None else _sane(bounds)
@@ -222,8 +222,8 @@ class PrivateScorer(ReadableRepr):
             classes = np.empty(0)
         if classes.ndim != 1 or len(classes) < 2:
             raise ValueError(
-                f"{self.name} is a score of one label of two or more a record; classes_ of the "
-                f"model are {estimator.classes_!r}"
+                f"{self.name} needs a model that predicts one label a record, of two classes or "
+                f"more; its classes_ are {estimator.classes_!r}"
             )
         if self.classes is not None and not np.array_equal(classes, self.classes):
             raise ValueError("the model was fitted for other classes than the scorer's")
@@ -253,8 +253,8 @@ def _sane(bounds):
     lo, hi = check_interval(bounds, "target_bounds")
     if not (-_LARGEST <= lo and hi <= _LARGEST and hi - lo >= 1 / _LARGEST):
         raise ValueError(
-            f"target_bounds must be finite, within ±{_LARGEST:g} and {1 / _LARGEST:g} apart at "
-            f"least: a score of an unbounded target is none; got ({lo:g}, {hi:g})"
+            f"target_bounds must be finite, within ±{_LARGEST:g}, and at least {1 / _LARGEST:g} "
+            f"apart, since a private score needs a bounded target; got ({lo:g}, {hi:g})"
         )
     return lo, hi
 

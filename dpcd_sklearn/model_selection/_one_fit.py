@@ -373,8 +373,8 @@ def _warn_of_no_comparison(fit):
         return
     named = fit.candidates[0] if len(fit.candidates) == 1 else f"{len(fit.candidates)} candidates"
     warn(
-        f"{fit.why} has the whole budget: {named}. Pass scoring= to run all candidates "
-        "nevertheless",
+        f"{fit.why} has the whole budget: {named}. To run all candidates nevertheless pass "
+        "scoring=, and state target_bounds of a regressor",
         UserWarning,
     )
 

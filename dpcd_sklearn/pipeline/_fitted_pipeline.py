@@ -206,7 +206,7 @@ def _plain(name, step):
     if isinstance(step, DPSimpleImputer):
         return _plain_imputer(name, step), None
     if is_private(step) or type(step).__module__.startswith("dpcd_sklearn."):
-        raise TypeError(f"step {name!r}, a {type(step).__name__}, has no counterpart")
+        raise TypeError(f"step {name!r}, a {type(step).__name__}, has no plain counterpart")
     return deepcopy(step), None
 
 
@@ -221,7 +221,7 @@ def _scaler(name, lo, hi, center, half_width):
     varies = half_width > 0
     divisor = np.where(varies, half_width, 1.0)
     if not np.array_equal(np.where(varies, (lo - center) / divisor, -1.0), -np.ones(len(lo))):
-        raise ValueError(f"step {name!r} scales without centring: no step clips so; centre it")
+        raise ValueError(f"step {name!r} has with_centering=False: no plain step clips like that")
     plain = MinMaxScaler((-1, 1), clip=True).fit(np.stack([lo, hi]))
     plain.scale_ = np.where(varies, 1 / divisor, 0.0)
     plain.min_ = np.where(varies, -center / divisor, 0.0)
@@ -230,7 +230,7 @@ def _scaler(name, lo, hi, center, half_width):
 
 def _plain_imputer(name, step):
     if step.add_indicator:
-        raise ValueError(f"step {name!r} has add_indicator=True, which tells columns apart")
+        raise ValueError(f"step {name!r} has add_indicator=True, which no plain step repeats")
     if step._of_words:
         row = np.array([*step.statistics_, None], dtype=object)[:-1]
         return _named(SimpleImputer(strategy="most_frequent").fit(row[np.newaxis]), step)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 from ..privacy.mechanisms._tables import MOST_CLASSES
 from ..privacy.sums._tables import NO_CATEGORY, may_be_category
 from ..utils import _cells
-from ..utils._input import read_input, read_table, read_target
+from ..utils._input import read_input, read_table, read_target, reworded
 from ..utils._public import check_interval
 
 
@@ -103,7 +103,8 @@ def read_bounded_target(estimator, y, n_samples):
             "is None"
         )
     labels, bounds = stated_target(estimator)
-    y = read_target(y, n_samples, labels)
+    with reworded(lambda text: text.replace("fit a classifier", "state them as classes=[...]")):
+        y = read_target(y, n_samples, labels)
     if bounds is not None:
         return np.clip(y, *bounds), bounds
     return _cells.numbers_of(y, labels, otherwise=0), None

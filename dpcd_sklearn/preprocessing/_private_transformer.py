@@ -321,7 +321,7 @@ class PrivateTransformer(PrivateFit, TransformerMixin, BaseEstimator, metaclass=
         self._warn_before_charge(budget)
         unstated = ["feature_bounds"] if self._unit_scale and self.feature_bounds is None else []
         if getattr(self, "classes", ()) is None and self.target_bounds is None:
-            unstated.append("target_bounds")
+            unstated.append("target_bounds (classes of labels)")
         if unstated:
             warn(
                 f"{type(self).__name__} clips numbers to (-1, 1), since not all bounds are stated. "

@@ -66,13 +66,13 @@ def plan_of(request):
     if request.signs is not None and request.n_classes > 2:
         raise ValueError(
             f"monotonic_cst needs a regression or two classes, got {request.n_classes}: the "
-            "probability of one of several classes follows the coefficients of all of them"
+            "probability of one of several classes depends on the coefficients of all of them"
         )
     if request.by_id:
         return _plan_by_id(request)
     if request.inference and request.n_outputs > 1:
         raise ValueError(
-            "inference=True is for one target or two classes; fit a model a target, or a pair"
+            "inference=True is for one target or two classes; fit one model for each, or each pair"
         )
     if ScikitLearnPlan.has(request):
         own = plan_of(replace(request, in_arrays=False))

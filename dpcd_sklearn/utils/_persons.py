@@ -126,8 +126,8 @@ def ids_of(neighboring, groups):
     by_id = relation_of(neighboring)[1] is None
     if groups is not None and not isinstance(neighboring, Persons):
         raise ValueError(
-            "groups say whose records are, and the unit is not a person: write "
-            "neighboring=Persons() to protect persons by their ids, or leave groups out"
+            "groups are ids of persons, and this neighboring does not protect persons: write "
+            "neighboring=Persons() to protect them by their ids, or leave groups out"
         )
     groups = getattr(neighboring, "ids", groups)
     if groups is None and by_id:
@@ -151,7 +151,7 @@ def persons_of(groups, n_records):
     dtype = object if isinstance(groups, (list, tuple)) else None
     ids = read_input(np.asarray, groups, dtype=dtype, name="groups")
     if ids.shape != (n_records,):
-        raise ValueError(f"groups must have shape ({n_records},), an id a record, got {ids.shape}")
+        raise ValueError(f"groups must have shape ({n_records},), one id each, got {ids.shape}")
     if ids.dtype.kind == "O":
         kinds = {type(one) for one in ids}
         kinds = {int if issubclass(kind, np.integer) else kind for kind in kinds}

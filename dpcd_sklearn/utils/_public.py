@@ -175,13 +175,13 @@ def _listed_bounds(bounds, n_features, name):
         # an array might be all lower bounds: [lo_array, hi_array] of two features has this shape
         if not isinstance(pair, (tuple, list)):
             raise TypeError(
-                f"{name}: a list must hold one pair (lo, hi) of numbers for each feature, got a "
-                f"{type(pair).__name__} in it; for bounds of all features write a tuple (lo, hi) "
-                "of numbers or arrays"
+                f"{name}: a list must hold one pair (lo, hi) of numbers for each feature, and has "
+                f"an entry of type {type(pair).__name__}; for bounds of all features write a tuple "
+                "(lo, hi) of numbers or arrays"
             )
     if len(bounds) != n_features:
         raise ValueError(
-            f"{name}: a list must hold one pair (lo, hi) for each of the {n_features} features, "
+            f"{name}: a list must hold one pair (lo, hi) for each feature, {n_features} in all, "
             f"got {len(bounds)}; for bounds of all features write a tuple (lo, hi) of numbers or "
             "arrays"
         )
