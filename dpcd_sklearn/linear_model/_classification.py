@@ -62,7 +62,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel, metaclass=ABCMeta):
     def _has_many_classes(self):
         return self._loss_word in ("auto", "multinomial")
 
-    def _loss(self, n_outputs, target_half_width):
+    def _loss(self, n_outputs, target_half_width, share=0.1):
         word = self._loss_word
         if word in ("auto", "multinomial"):
             # of two classes the multinomial loss is the logistic one of their difference

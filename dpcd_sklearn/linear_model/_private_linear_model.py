@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import UnknownScaleWarning
-from ..losses import SYNONYMS, stated_loss
+from ..losses import SYNONYMS, smoothed_share, stated_loss
 from ..penalties import StatedPenalty
 from ..plan._few_records import warn_of_few_records
 from ..plan._found_scales import FoundScales
@@ -166,9 +166,10 @@ class PrivateLinearModel(
         refuse_absent(loss=self.loss, solver=self.solver)
         super()._validate_params()
 
-    def _loss(self, n_outputs, target_half_width):
+    def _loss(self, n_outputs, target_half_width, share=0.1):
         """The loss of a target that was divided by `target_half_width`."""
-        return stated_loss(self._loss_word, self.loss, target_half_width, self.epsilon < np.inf)
+        private = self.epsilon < np.inf
+        return stated_loss(self._loss_word, self.loss, target_half_width, private, share)
 
     def set_params(self, **params: object) -> Self:
         """Set parameters, those of a solver that is an object by ``solver__name`` too.
@@ -374,14 +375,15 @@ class PrivateLinearModel(
         """
         if located is not None:
             plan, found = located
-            half_width = found.half_width(plan.request)
-            return plan.located(found, self._loss(n_outputs, half_width), n_samples)
+            share = smoothed_share(plan.request.budget, n_features)
+            loss = self._loss(n_outputs, found.half_width(plan.request), share)
+            return plan.located(found, loss, n_samples)
         self._check_numbers()
         budget = self._budget(n_samples)
         center, half_width = self._scaling_of_target(n_outputs)
         request = Request.of(
             self,
-            loss=self._loss(n_outputs, half_width),
+            loss=self._loss(n_outputs, half_width, smoothed_share(budget, n_features)),
             solver=stated_solver(self),
             penalty=self._penalty_word,
             coef_bounds=bounds_of(self.penalty),

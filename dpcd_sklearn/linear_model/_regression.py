@@ -53,7 +53,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
         loss, stated = loss_of(self._loss_word, self.loss)
         return stated.power if loss.has_log_link else None
 
-    def _loss(self, n_outputs, target_half_width):
+    def _loss(self, n_outputs, target_half_width, share=0.1):
         if self._log_link is not None:
             if np.isinf(self.epsilon):
                 return super()._loss(1, (0.0, np.inf))
@@ -62,8 +62,9 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel, metaclass=ABCMeta):
                 bounds = tuple(float(end[0]) for end in self._stated_target_bounds(1))
             return super()._loss(1, bounds)
         if n_outputs == 1:
-            return super()._loss(n_outputs, target_half_width)
-        return tuple(super(PrivateRegressor, self)._loss(1, float(w)) for w in target_half_width)
+            return super()._loss(n_outputs, target_half_width, share)
+        own = super()._loss
+        return tuple(own(1, float(width), share) for width in target_half_width)
 
     def _stated_outputs(self, n_outputs):
         return n_outputs

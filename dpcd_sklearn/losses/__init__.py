@@ -44,10 +44,23 @@ def loss_of(word, stated):
     return LOSSES[word], stated
 
 
-def stated_loss(word, stated, target_half_width, private=True):
+def smoothed_share(budget, n_features):
+    """Over which share of half a target's range "auto" smooths the loss of a quantile.
+
+    A narrow loss takes more steps, the more columns the more. A wide one has another quantile where
+    targets are far more spread than residuals: of .9 it was .96 at any epsilon.
+    """
+    size = n_features + 1
+    is_loud = budget.private and budget.n * budget.mu >= 600 * size**0.5
+    return min(max(size / 1200, 0.0125), 0.1) if is_loud else 0.1
+
+
+def stated_loss(word, stated, target_half_width, private=True, share=0.1):
     """The loss for what an estimator states, of a target divided by `target_half_width`."""
     loss, stated = loss_of(word, stated)
     stated = stated and stated.plain()
     if loss is HuberLoss and stated.threshold == "auto" and not private:
         stated.threshold = 1.35  # nobody knows bounds of the target
+    if loss is QuantileLoss and stated.width == "auto":
+        stated.width = share * target_half_width
     return loss.of(stated, target_half_width)

@@ -5,10 +5,6 @@ import numpy as np
 from ._loss cimport Loss
 
 
-# "auto" is this share of half the range of the target.
-_WIDTH = 0.1
-
-
 cdef class QuantileLoss(Loss):
     """The pinball loss of the quantile q, averaged over targets within `width`, over `unit`.
 
@@ -36,8 +32,7 @@ cdef class QuantileLoss(Loss):
 
     @classmethod
     def of(cls, stated, target_half_width):
-        width = _WIDTH * target_half_width if stated.width == "auto" else stated.width
-        return cls(stated.quantile, width / target_half_width, target_half_width)
+        return cls(stated.quantile, stated.width / target_half_width, target_half_width)
 
     cdef void derivative(self, Py_ssize_t n, const double *margin, const double *target,
                          double *out) noexcept nogil:
