@@ -68,7 +68,9 @@ class LocalPlace(Place):
             return count_norms(X, around, self._n_threads)
         if of == "outside":
             return count_outside(X, y, edges, self._n_threads)
-        asked = around and (of, *(np.asarray(u, dtype=float).tobytes() for u in around))
+        asked = None
+        if around is not None:
+            asked = of, *(np.asarray(u, dtype=float).tobytes() for u in around)
         if asked is None or asked != self._last[0]:
             columns = X if of == "features" else y.reshape(len(y), -1)
             self._last = asked, count_cells(columns, edges, around, self._n_threads)
