@@ -24,11 +24,17 @@ from papers.problems import MissingDataError
 from scipy import sparse
 from sklearn import datasets
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import d2_log_loss_score, roc_auc_score
+from sklearn.metrics import d2_log_loss_score, d2_pinball_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
-from dpcd_sklearn import DPLassoCD, DPLinearClassifier, DPLinearRegressor
+from dpcd_sklearn import (
+    DPLassoCD,
+    DPLinearClassifier,
+    DPLinearRegressor,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+)
 from dpcd_sklearn.testing import ReproducibleNoise
 
 STORED = Path(__file__).with_suffix(".csv")
@@ -49,8 +55,11 @@ def some(load, n, cuts=None):
     return X[kept], y[kept] if cuts is None else np.digitize(y[kept], cuts)
 
 
-def made_up(kind, n=4_000, p=8, labels=False):
-    """A linear problem with one of the difficulties that raw tables have."""
+def made_up(kind, n=4_000, p=8, share=None):
+    """A linear problem with one of the difficulties that raw tables have.
+
+    Labels are 1 for the given share of the records, those of the largest targets.
+    """
     rng = np.random.default_rng(0)
     X, noise, coef = rng.normal(size=(n, p)), rng.normal(size=n), rng.normal(size=p)
     if kind == "heavy tails":
@@ -76,11 +85,13 @@ def made_up(kind, n=4_000, p=8, labels=False):
         X[:, 6] = np.where(X[:, 6] > 0.5, X[:, 6], 40.0)
         X[:, 7] += 300
         y = (X / X.std(axis=0)).sum(axis=1) + noise
+    elif kind == "rare counts":
+        y = rng.poisson(0.05 * np.exp(X @ coef / p**0.5)).astype(float)
     elif kind == "three relevant":
         y = X[:, :3].sum(axis=1) + noise
     else:  # all columns are relevant
         y = X @ coef / p**0.5 + noise
-    return X, (y > 0).astype(int) if labels else y
+    return X, y if share is None else (y > np.quantile(y, 1 - share)).astype(int)
 
 
 # ---- the models --------------------------------------------------------------------------------
@@ -93,13 +104,19 @@ def times_as_wide(values, factor):
     return lo - spare, hi + spare
 
 
-def regressors(X, y, **params):
+def regressors(X, y, estimator=DPLinearRegressor, **params):
     """Bounds of all records, those of the test set too, which no private fit may look at."""
-    yield "nothing stated", DPLinearRegressor(**params)
+    yield "nothing stated", estimator(**params)
     for factor in (1, 4):
         bounds = {"feature_bounds": times_as_wide(X, factor)}
         bounds["target_bounds"] = times_as_wide(y, factor)
-        yield f"bounds x {factor}", DPLinearRegressor(**params, **bounds)
+        yield f"bounds x {factor}", estimator(**params, **bounds)
+
+
+def regressors_of_counts(X, y, **params):
+    bounds = {"feature_bounds": times_as_wide(X, 2), "target_bounds": (0, 2 * y.max())}
+    yield "nothing stated", DPPoissonRegressor(**params)
+    yield "bounds x 2", DPPoissonRegressor(**params, **bounds)
 
 
 def classifiers(X, y, **params):
@@ -120,6 +137,8 @@ def l1_classifier(X, y, **params):
 def scores_of(model, X, y, of_coefficients=False):
     if not hasattr(model, "classes_"):
         scores = {"R2": model.score(X, y)}
+        if isinstance(model, DPQuantileRegressor):
+            scores = {"D2": d2_pinball_score(y, model.predict(X), alpha=model.quantile)}
         if of_coefficients:
             right = LinearRegression().fit(scale(X), y).coef_  # of raw ones it drops columns
             error = np.abs(model.coef_ * X.std(axis=0) - right).max()
@@ -165,11 +184,23 @@ def grid():
             yield title, partial(some, raw[name], n, at), classifiers
     for name, file in {"a9a": "a9a_train", "w8a": "w8a_train"}.items():
         yield name, partial(some, partial(text, name, file), 5_000), classifiers
+    for kind, share in ("0/1 columns", 0.03), ("all relevant", 0.03), ("heavy tails", 0.05):
+        title = f"{kind}, a class of {share:g}"
+        yield title, partial(made_up, kind, 20_000, share=share), classifiers
+    yield "rare counts", partial(made_up, "rare counts", 20_000), regressors_of_counts
+    for name in ("california_housing", "diamonds"):
+        for quantile in (0.5, 0.9):
+            estimator = partial(DPQuantileRegressor, quantile=quantile, alpha=0.0)
+            models = partial(regressors, estimator=estimator)
+            yield f"{name}, quantile {quantile:g}", partial(some, raw[name], 5_000), models
+    by_coordinates = partial(regressors, solver="cd")
+    for name in ("communities_crime", "california_housing"):
+        yield f"{name}, cd", partial(some, raw[name], 5_000), by_coordinates
     yield "madelon", madelon, l1_classifier
     yield "communities_crime", raw["communities_crime"], lasso
     for kind in ("three relevant", "all relevant"):
-        for title, labels, models in (("", False, lasso), (", labels", True, l1_classifier)):
-            load = partial(made_up, kind, 3_000, 600, labels)
+        for title, share, models in (("", None, lasso), (", labels", 0.5, l1_classifier)):
+            load = partial(made_up, kind, 3_000, 600, share)
             yield f"{kind} of 600{title}", load, models
 
 

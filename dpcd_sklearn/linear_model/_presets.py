@@ -322,12 +322,12 @@ class DPQuantileRegressor(_OneStrength):
         Strength of the l1 penalty beside the mean loss: scikit-learn's.
     width : float > 0 or "auto", default="auto"
         How far from the target the loss is curved, in its units; public. "auto" is a tenth of half
-        the target's bounds, down to an 80th from a signal of 600 on, and none without noise.
+        the target's bounds, down to an 80th for loud signals, and none without noise.
 
     Notes
     -----
     A smoothed loss is that of targets which are spread by up to `width`, so where the density of
-    the target changes within that its quantile moves. A narrow one takes more steps and noise.
+    the target changes within that its quantile moves. A narrow one has more noise.
 
     Examples
     --------

@@ -70,8 +70,8 @@ class Quantile(Stated):
     quantile : float in (0, 1), default=0.5
     width : float > 0 or "auto", default="auto"
         How far from the target the loss is curved, in its units; public. "auto" is a tenth of half
-        the width of the target's bounds, down to an 80th from a signal of 600 on; without noise it
-        is none, where scikit-learn's QuantileRegressor solves the problem.
+        the width of the target's bounds, less from a signal of 200 on, down to an 80th; without
+        noise it is none, where scikit-learn's QuantileRegressor solves the problem.
 
     Examples
     --------

@@ -40,6 +40,8 @@ _CLEAR_OF_FOUND = 4
 # The same of counts. Derivatives of rare ones are cut to those of a median, which is zero, and
 # moments of rows tell what predictions lack (48 cells of 5 to 50 columns: mean D² -.02 to .07).
 _LOUD_OF_COUNTS = 25.0
+# The same of quantiles, whose steps follow the few records near them.
+_LOUD_OF_QUANTILES = 100.0
 # The same of more than two classes, whose descents take longest.
 _LOUD_OF_MANY = 20.0
 # The same of persons by their ids: below it what is known of clipped persons is too little, and
@@ -190,6 +192,8 @@ def _suits_newton(request):
         if not (request.n_classes or request.finds_target):
             of_counts = request.has_log_link and request.loss.power < 2
             loud = _LOUD_OF_COUNTS if of_counts else _LOUD_OF_NUMBERS
+        if request.loss.name == "quantile":
+            loud = _LOUD_OF_QUANTILES
         if request.by_id:  # with scales that were found Newton steps err 1.3 to 1.7 times as much
             loud = math.inf if request.looks_for_features else _LOUD_OF_PERSONS
         a_column = _CLEAR_OF_FOUND if request.finds_target and not request.chooses else 1
@@ -197,7 +201,7 @@ def _suits_newton(request):
         if _is_sparse(request) and size > _MANY:
             worth = worth and request.budget.n * request.mu >= _LOUD_OF_SPARSE * size
     else:
-        worth = request.n_classes == 0
+        worth = request.n_classes == 0 and request.loss.name != "quantile"
     return (
         worth
         and not request.sparse
