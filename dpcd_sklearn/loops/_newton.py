@@ -77,6 +77,7 @@ class _Path:
         self._oracle, self._problem = oracle, problem
         self._roots = np.sqrt(problem.smoothness)
         self.coef = self._before = self._first()
+        self._log_odds = max(abs(self.coef[0, -1]), 1.0)  # of classes, whose shares were released
         self._curvature, self._enlarged = self._whole(oracle.release_curvature())
         values, vectors = np.linalg.eigh(self._curvature)
         values = denoised(values, self._enlarged * problem.curvature_edge)
@@ -174,8 +175,9 @@ class _Path:
             shares, axes = shares_of_bound(of_rows, point, has_constant)
             shares = shares**problem.margin_trust
             if len(shares) == 1 and self._steepness:
-                # flat where few are likely of a class, and steeper on the way: steps would swing
-                shares = np.maximum(shares, 0.6 * self._steepness[-1])
+                # flat where few are likely of a class, and steeper on the way: steps would swing,
+                # the more the rarer one is
+                shares = np.maximum(shares, (1 - 0.4 / self._log_odds) * self._steepness[-1])
         self._last = point, gradient = point @ self._factor, gradient
         if before is not None and math.isfinite(problem.gradient_noise):
             move = point - before[0]

@@ -293,7 +293,7 @@ def find_intervals(oracle, of, center, unit, prior, share=_SPREAD, columns=None)
     return REACHES[chosen] * unit, chosen < everything
 
 
-def find_scales_within(oracle, how, lo, hi, evidence):
+def find_scales_within(oracle, how, lo, hi, evidence, tail=TAIL):
     """Centre and half-width of each column of features within stated bounds.
 
     A narrower interval is taken only if records are spread within it: however many lie on one
@@ -305,7 +305,8 @@ def find_scales_within(oracle, how, lo, hi, evidence):
     oracle : QuantileOracle
     how : {"within", "all within", "tails within"}
     lo, hi : float64 arrays of shape (n_columns,)
-    evidence : as of `find_scales`
+    evidence, tail : as of `find_scales`
+        The largest number in place of a tail with "all within".
 
     Returns
     -------
@@ -323,10 +324,11 @@ def find_scales_within(oracle, how, lo, hi, evidence):
     reach, _ = find_intervals(oracle, "features", center, unit, prior)
     half_width = _WIDTH_OF_INTERVAL * reach
     if how != "within":
-        farthest = TAIL if how == "tails within" else LARGEST
+        farthest, beyond = (tail, 1 - tail) if how == "tails within" else (LARGEST, math.inf)
         # among the counts of intervals, from the reach of the half-width on
         first = np.searchsorted(REACHES, half_width / unit * (1 - 2.0**-20))
-        asked = {"around": (center, unit), "first": first, "prior": _tail_prior()}
+        asked = {"around": (center, unit), "first": first}
+        asked["prior"] = _tail_prior(evidence * float(beyond))
         (doublings,) = oracle.release_quantiles("features", [farthest], **asked)
         half_width = np.ldexp(half_width, doublings)
     fills = (center - half_width <= lo) & (hi <= center + half_width)

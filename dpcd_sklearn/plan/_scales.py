@@ -121,8 +121,10 @@ def wanted_scales(request):
                 zooms = most_zooms(alone, request.n_features, features, least)
                 more = n_choices(request.n_features, features, zooms)
                 count, eta = more, eta * math.sqrt(count / more)
-            # what is beyond farther tails is too little to be counted, and ruins intervals
-            if features == "tails" and not request.inference:
+            # what is beyond farther tails is too little to be counted, and ruins intervals; within
+            # bounds regressions count what is far
+            has_tail = features == "tails" or (features == "tails within" and request.n_classes)
+            if has_tail and not request.inference:
                 tail, eta = _farthest_tail(request, count, eta)
             spent = count * eta**2 / (8 * rho)
             return ScaleSearch(features, count, spent, eta, tail, zooms)
@@ -284,7 +286,7 @@ def found_scales(plan, receipt, place, key):
     elif search.features is not None:
         if search.is_within:
             bounds = stated_bounds(plan.request)
-            found = find_scales_within(oracle, search.features, *bounds, evidence)
+            found = find_scales_within(oracle, search.features, *bounds, evidence, search.tail)
             if plan.part_of(FAR.name) is not None:
                 *found, cut = _wider_if_many_are_far(plan, receipt, place, key, *found)
             center, half_width = found
