@@ -108,10 +108,7 @@ class SquareUnits(GeometryUnits):
         return Grid(GaussianNoise(bits, noise_multiplier), units)
 
     def noisy_mean(self, noisy, norm, units):
-        """The mean of a matrix of sums of squares with noise in every cell, and its transpose.
-
-        The norm of a row has so many units; without noise sums are in no units.
-        """
+        """The mean of noisy sums of squares and its transpose, of rows of so many units a norm."""
         if self.noiseless:
             return noisy / self.n_normalizer
         noisy = middles(noisy)
