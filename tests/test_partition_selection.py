@@ -32,13 +32,6 @@ def units_of(p, n, z=2.0, spare=1e-6, neighboring="replace_one"):
     return PartitionUnits(event, n_columns=p, n_samples=n, n_normalizer=n)
 
 
-def oracle_of(columns, **options):
-    columns = [np.array(column, dtype=object) for column in columns]
-    units = units_of(len(columns), len(columns[0]), **options)
-    place = CategoryPlace(columns, len(columns[0]))
-    return Oracle(charge(None, units.event), units, place)
-
-
 @table("spare", [0.4, 1e-3, 1e-9, 1e-200])
 @table("p", [1, 30])
 def test_a_category_of_one_record_is_named_as_seldom_as_is_charged(spare, p):
