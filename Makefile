@@ -10,21 +10,20 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 
 PY := $(VENV)/bin/python
 KERNELS := $(shell find dpcd_sklearn tests -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
-# `make test SLOW=1` adds the statistical and long tests, `make audits` runs what takes minutes each.
-SLOW_ARGS := $(if $(SLOW),-m "not by_hand")
+# `make test SLOW=1` adds the statistical and long tests.
+SLOW_ARGS := $(if $(SLOW),-m "slow or not slow")
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-dask test audits lint doc bench-papers bench-growth clean
+.PHONY: help demo demo-dask test lint doc bench-papers bench-growth clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   a first private model in a minute: a raw table, one call, its price, a report'
 	@echo 'make demo-dask  a Dask cluster of this machine, 10 million records: the same bits, how long'
 	@echo 'make test   lint and tests (SLOW=1: the statistical and long tests too)'
-	@echo 'make audits  every estimator and flaw at default sizes: half an hour of two cores'
 	@echo 'make lint   ruff, cython-lint and the limits of lines of code, .ci/limits.toml'
 	@echo 'make doc    the documentation in doc/_build/html; warnings are errors'
 	@echo 'make bench-papers  the problems of the papers: their numbers beside ours, figures'
@@ -40,9 +39,6 @@ demo: $(VENV)/demo.stamp $(VENV)/kernels.stamp
 
 test: lint $(VENV)/kernels.stamp
 	$(PY) -m pytest $(SLOW_ARGS) $(PYTEST_ARGS)
-
-audits: $(VENV)/test.stamp $(VENV)/kernels.stamp
-	$(PY) -m pytest -m by_hand $(PYTEST_ARGS) tests
 
 lint: $(VENV)/test.stamp
 	$(PY) -m ruff check .

@@ -1,4 +1,7 @@
-"""The audit of transformers: an honest release passes, half the noise is noticed."""
+"""The audit of transformers: an honest release passes, half the threshold is noticed.
+
+Half the noise is in test_neighbours.py, test_quantiles.py and test_select_k_best.py.
+"""
 
 import math
 
@@ -6,8 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from dpcd_sklearn.inspection import audit
-from dpcd_sklearn.inspection._audit import shape_of
-from dpcd_sklearn.inspection._release_audit import _Contest, audit_releases
+from dpcd_sklearn.inspection._release_audit import _Contest
 from dpcd_sklearn.inspection._release_tests import error_bound
 from dpcd_sklearn.preprocessing import (
     DPPCA,
@@ -20,7 +22,7 @@ from dpcd_sklearn.preprocessing import (
     _category_encoder,
     _simple_imputer,
 )
-from dpcd_sklearn.privacy.mechanisms import _cell_sums, _quantiles, _tables
+from dpcd_sklearn.privacy.mechanisms import _tables
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 BOUNDED = {"feature_bounds": (-2.0, 2.0)}
@@ -37,12 +39,6 @@ OF_KIND = {
     "choices of columns by classes": DPSelectKBest(5, classes=["no", "yes"]),
     "sums of the target": DPTargetEncoder(STATED),
     "sums of the target of classes": DPTargetEncoder(STATED, classes=["no", "yes"]),
-}
-# The power of other kinds says that the audit notices half of their noise nine times in ten.
-SENSITIVITIES = {
-    "choices of scales": (_quantiles, "score_sensitivity"),
-    "running counts": (_cell_sums, "running_sensitivity"),
-    "counts of categories": (_tables, "partition_sensitivity"),
 }
 ADDS = {"neighboring": "add_remove", "n_public": 2000, "delta": 1e-6}
 every_relation = pytest.mark.parametrize(
@@ -61,13 +57,6 @@ def size_for(step):
 def row_of(result, kind):
     (row,) = [row for row in result.releases if kind.startswith(row.kind)]
     return row
-
-
-def rows_without_powers(step, kind):
-    """Rows of one kind, by runs that need not say what they would have noticed."""
-    made_up = shape_of(step, None, None, n_samples=2000, n_features=size_for(step)["n_features"])
-    rows, _, _ = audit_releases(step, made_up, n_runs=100, confidence=0.95)
-    return [row for row in rows if kind.startswith(row.kind)]
 
 
 LONE = "names of lone categories"
@@ -93,17 +82,8 @@ def test_an_honest_release_passes(kind, relation):
     assert row.power > 0.9 or relation
 
 
-@pytest.mark.parametrize("kind", SENSITIVITIES)
-def test_half_the_noise_is_noticed(monkeypatch, kind):
-    step, (module, name) = OF_KIND[kind], SENSITIVITIES[kind]
-    exact = getattr(module, name)
-    monkeypatch.setattr(module, name, lambda *args: exact(*args) / 2)
-    (row,) = rows_without_powers(step.set_params(neighboring="replace_one", n_public=None), kind)
-    print(f"{kind}: error at most {row.error_upper:.3f}, of {row.error_claimed:.3f} claimed")
-    assert row.verdict == "contradiction"
-
-
 # ---- the threshold of categories ----------------------------------------------------------------
+
 
 class LowThreshold(_tables.PartitionUnits):
     """A mutant: half the way from one record to the threshold."""

@@ -11,13 +11,7 @@ import pytest
 from scipy import sparse
 from scipy.special import ndtr
 
-from dpcd_sklearn import (
-    DPLassoCD,
-    DPLinearClassifier,
-    DPLinearRegressor,
-    DPLogisticGCD,
-    DPRidgeSkGD,
-)
+from dpcd_sklearn import DPLinearClassifier, DPLinearRegressor, DPRidgeSkGD
 from dpcd_sklearn.inspection import AuditDisplay, audit
 from dpcd_sklearn.inspection._audit import shape_of
 from dpcd_sklearn.inspection._release_audit import Kind, audit_releases
@@ -31,7 +25,7 @@ from dpcd_sklearn.privacy.accounting import (
     PoissonSampledEvent,
     SelectionEvent,
 )
-from dpcd_sklearn.privacy.mechanisms import _cell_sums, _curvature, _curvature_units, _quantiles
+from dpcd_sklearn.privacy.mechanisms import _curvature, _curvature_units, _quantiles
 
 SURE = 1 - 1e-6
 IN_BOUNDS = {"feature_bounds": (-1.0, 1.0), "target_bounds": (-1.0, 1.0)}
@@ -119,9 +113,6 @@ FLAWS = {
     "a dropped root of two": _replaced(
         _curvature_units, "matrix_sensitivity", lambda size: size / math.sqrt(2)
     ),
-    "a dropped root of two in counts": _replaced(
-        _cell_sums, "count_sensitivity", lambda size: size / math.sqrt(2)
-    ),
     "half the noise of a curvature": _of_curvature("curvature"),
     "half the noise of a mean row": _of_curvature("rows"),
     "a quarter of the noise of squares of rows": _of_curvature("squares", bits=2),
@@ -184,54 +175,6 @@ def test_the_same_releases_without_a_flaw_are_not_contradicted(one_pair):
             assert row.verdict != "contradiction", row
             # the records reach what is claimed: errors are those that it allows, nearly
             assert row.error < row.error_claimed + 0.15, row
-
-
-NEWTONS = {
-    "DPLassoCD": DPLassoCD(),
-    "DPLogisticGCD": DPLogisticGCD(),
-    "DPRidgeSkGD": DPRidgeSkGD(),
-    "DPLinearRegressor": DPLinearRegressor(),
-    "DPLinearClassifier": DPLinearClassifier(),
-    "newton": DPLinearRegressor(solver="newton"),
-    "newton, three classes": DPLinearClassifier(solver="newton", classes=[0, 1, 2]),
-}
-STEPS = ("cd", "gcd", "skgd", "sgd", "svrg", "compgd")
-OTHERS = {solver: DPLinearRegressor(solver=solver) for solver in STEPS}
-OTHERS["frank-wolfe"] = DPLinearRegressor(
-    solver="frank-wolfe", constraint="l1_ball", penalty=None, fit_intercept=False
-)
-OTHERS["DPStandardScaler"] = DPStandardScaler()
-CLASSIFIERS = ("DPLogisticGCD", "DPLinearClassifier", "newton, three classes")
-# what defaults release of 10,000 records of ten features
-TABLE = [(name, SCALES, "a quarter of the Gumbel scale") for name in (*NEWTONS, *OTHERS)]
-TABLE += [(name, GRADIENTS, "half the noise of Newton gradients") for name in NEWTONS]
-TABLE += [(name, "curvature", "a dropped root of two") for name in NEWTONS]
-TABLE += [(name, "counts of classes", "a quarter of the noise of counts") for name in CLASSIFIERS]
-TABLE += [("newton, three classes", "counts of classes", "a dropped root of two in counts")]
-TABLE += [("DPStandardScaler", SCALES, "half the Gumbel scale")]
-TABLE += [(name, TAILS, "half the Gumbel scale") for name in ("DPLassoCD", "DPLinearClassifier")]
-
-
-@pytest.mark.by_hand
-@pytest.mark.parametrize(("name", "kind", "flaw"), TABLE, ids=lambda value: value)
-def test_defaults_catch_the_flaws_that_an_estimator_has(name, kind, flaw, monkeypatch):
-    model = (NEWTONS | OTHERS)[name]
-    FLAWS[flaw](monkeypatch)
-    rows, _ = rows_of(
-        model, {kind}, n_samples=None, n_features=None, n_runs=250, confidence=1 - 0.05 / 6
-    )
-    assert rows[kind].verdict == "contradiction", rows
-
-
-@pytest.mark.by_hand
-@pytest.mark.parametrize("name", [*NEWTONS, *OTHERS])
-def test_defaults_pass_what_is_honest(name):
-    model = (NEWTONS | OTHERS)[name]
-    # an honest model contradicts its claim in one audit of twenty, hardly in two of two
-    result = next((one for one in (audit(model) for _ in range(2)) if one.passed), None)
-    assert result is not None
-    event = model.planned_event(10_000, 10)
-    assert len({row.claim for row in result.releases}) >= len(event.releases)
 
 
 # ---- what is not a release ----------------------------------------------------------------------

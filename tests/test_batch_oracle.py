@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -382,32 +382,3 @@ def test_the_sensitivity_is_reached_so_no_noise_is_wasted(K):
     question = one_record(1.0, 1e9, K=K)
     sums, limit = sums_of(*question)
     assert limit * 0.999 <= np.linalg.norm(sums) <= norm_of(limit, sums.size)
-
-
-@given(
-    st.floats(-9, 15).map(lambda x: 10.0**x),
-    st.sampled_from(list(RELATIONS)),
-    st.integers(1, 10**12),
-    st.booleans(),
-    st.integers(1, 8),
-)
-@example(1.0, "replace_one", 2**26, False, 1)
-@properties
-def test_the_noise_is_the_multiplier_times_the_sensitivity_as_if_all_were_sampled(
-    z, neighboring, n, sampled, m
-):
-    release = PoissonSampledEvent(0.01, z, 1) if sampled else GaussianEvent(z, 1)
-    event = FitEvent((release,), neighboring)
-    neighbors, bits = RELATIONS[neighboring], bits_of(z, RELATIONS[neighboring], n)
-    public = {"smoothness": np.ones(9), "clip": 1.0, "anchor_clip": 1.0, "n_samples": 1}
-    public["n_normalizer"] = n
-    if bits < 1 or limit_of(z, neighbors, n, 9) < 1:
-        with pytest.raises(ValueError, match="out of the range"):
-            MeanUnits(event, **public)
-        return
-    place = LocalPlace(np.ones((1, 8)), np.zeros(1))
-    sums = StatedSums(MeanUnits(event, **public), place, loss=SquaredLoss())
-    _, limit = sums.of(np.zeros(9), None, np.ones((m, 9)), sampled=sampled)
-    assert limit == limit_of(z, neighbors, n, m)
-    assert 2.0**bits >= z * neighbors * norm_of(limit, m) * (1 - 2.0**-52)
-    assert n * limit <= 2.0**51  # sums of n records stay exact

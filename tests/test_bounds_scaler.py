@@ -256,12 +256,6 @@ def test_duplicate_entries_are_summed_before_they_are_clipped(container, read_on
         assert S.nnz == 3
 
 
-def test_a_matrix_that_calls_itself_canonical_is_not_believed():
-    S = sparse.csr_array((np.ones(3), [0, 0, 1], [0, 3]), shape=(1, 2))
-    S.has_canonical_format = True
-    assert_array_equal(BoundsScaler().fit(S).transform(S).toarray(), [[1.0, 1.0]])
-
-
 # --- copy -----------------------------------------------------------------------------------------
 
 

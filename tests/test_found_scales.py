@@ -21,7 +21,7 @@ from dpcd_sklearn.exceptions import UnknownScaleWarning
 from dpcd_sklearn.losses import Huber
 from dpcd_sklearn.penalties import Box
 from dpcd_sklearn.pipeline import make_private_pipeline
-from dpcd_sklearn.plan import _scale_choices, _scales, _smoothness, _target
+from dpcd_sklearn.plan import _release, _scale_choices, _scales, _target
 from dpcd_sklearn.plan._found_scales import FoundScales
 from dpcd_sklearn.plan._scale_choices import n_choices
 from dpcd_sklearn.plan._scales import NOTHING
@@ -266,7 +266,7 @@ def test_what_stands_beside_the_updates_leaves_them_something():
 
 KEYS = [
     ({}, (_scales, "QuantileOracle")),
-    (PRIVATE, (_smoothness, "Oracle")),
+    (PRIVATE, (_release, "Oracle")),
 ]
 
 

@@ -16,6 +16,7 @@ from tables import table
 from dpcd_sklearn.losses import LOSSES
 from dpcd_sklearn.privacy.accounting import (
     Budget,
+    CoveredEvent,
     FitEvent,
     GaussianEvent,
     Receipt,
@@ -29,6 +30,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     MomentOracle,
     MomentUnits,
     Oracle,
+    PartitionUnits,
     PresentUnits,
     RunningUnits,
     ScoreUnits,
@@ -42,7 +44,7 @@ from dpcd_sklearn.privacy.mechanisms import (
     _tables,
 )
 from dpcd_sklearn.privacy.mechanisms._questions import GaussianNoise
-from dpcd_sklearn.privacy.sums import GroupPlace, LocalPlace, PresentPlace
+from dpcd_sklearn.privacy.sums import CategoryPlace, GroupPlace, LocalPlace, PresentPlace
 from dpcd_sklearn.privacy.sums._integer_rows import short_transform
 from dpcd_sklearn.privacy.sums._score_sums import LEVELS
 
@@ -127,6 +129,24 @@ class Target(OfColumns):
 
     def release(self, oracle):
         oracle.release(oracle._place.shapes)
+
+
+class Categories(OfColumns):
+    """Counts of two categories in each of four columns, one answer for all of them."""
+
+    sensitivity, reach = (_tables, "partition_sensitivity"), 0.99
+    others = records = [["a"] * 4, ["b"] * 4]
+
+    def event(self, neighboring):
+        return FitEvent((CoveredEvent(Z, 1e-6),), neighboring)
+
+    def oracle(self, rows, receipt, **sizes):
+        columns = [np.array(column, dtype=object) for column in zip(*rows, strict=True)]
+        units = PartitionUnits(receipt.event, n_columns=4, **sizes)
+        return Oracle(receipt, units, CategoryPlace(columns, len(rows)))
+
+    def release(self, oracle):
+        oracle.release()
 
 
 class Squares(OfColumns):
@@ -319,6 +339,7 @@ SUMS = {
     "running counts": Running(),
     "sums of a target": Target(0),
     "counts of classes": Target(3),
+    "counts of categories": Categories(),
     "squares": Squares(False),
     "squares and means": Squares(True),
     "counts of two classes": Labels(2),
@@ -362,6 +383,9 @@ def releases_of(name, rows, neighboring, n_public=None):
         patch.setattr(GaussianNoise, "release", release)
         kind.release(kind.oracle(rows, Receipt(kind.event(neighboring), None), **sizes))
     assert found
+    if isinstance(kind, Categories):  # column by column
+        mechanisms, *answers = zip(*found, strict=True)
+        return [(mechanisms[0], *map(np.concatenate, answers))]
     return found
 
 
@@ -445,8 +469,8 @@ def one_of_two(exact):
 # the sum, and of which attribute what is made
 MUTANTS = [(name, *kind.sensitivity, half) for name, kind in SUMS.items() if kind.sensitivity]
 MUTANTS += [(name, *SUMS[name].sensitivity, no_root_of_p) for name in
-            ("running counts", "sums of a target", "counts of classes", "squares",
-             "squares and means")]  # fmt: skip
+            ("running counts", "sums of a target", "counts of classes", "counts of categories",
+             "squares", "squares and means")]  # fmt: skip
 MUTANTS += [
     ("mean of a column", _cell_sums, "present_sensitivity", forgets_how_many_are_present),
     ("means of columns", _cell_sums, "present_sensitivity", forgets_how_many_are_present),

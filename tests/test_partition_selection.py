@@ -32,29 +32,6 @@ def units_of(p, n, z=2.0, spare=1e-6, neighboring="replace_one"):
     return PartitionUnits(event, n_columns=p, n_samples=n, n_normalizer=n)
 
 
-def oracle_of(columns, **options):
-    columns = [np.array(column, dtype=object) for column in columns]
-    units = units_of(len(columns), len(columns[0]), **options)
-    place = CategoryPlace(columns, len(columns[0]))
-    return Oracle(charge(None, units.event), units, place)
-
-
-@table("neighboring", RELATIONS)
-@table("p", [1, 2, 7])
-def test_the_noise_is_the_multiplier_times_what_any_record_moves(neighboring, p):
-    units = units_of(p, 40, 3.0, neighboring=neighboring)
-    rng, worst = np.random.default_rng(0), 0.0
-    for _ in range(300):
-        X = rng.integers(0, 2, (40, p))
-        other = X[1:] if neighboring == "add_remove" else np.vstack([1 - X[:1], X[1:]])
-        moved = [np.bincount(a, minlength=2) - np.bincount(b, minlength=2)
-                 for a, b in zip(X.T, other.T, strict=True)]  # fmt: skip
-        worst = max(worst, float(np.linalg.norm(moved)))
-    assert worst <= units.sensitivity <= worst * (1 + 1e-9)
-    assert 2.0**units.bits >= 3.0 * worst * units.units * (1 - 2.0**-50)
-    assert units.noise_std == pytest.approx(3.0 * worst, rel=1e-3)
-
-
 @table("spare", [0.4, 1e-3, 1e-9, 1e-200])
 @table("p", [1, 30])
 def test_a_category_of_one_record_is_named_as_seldom_as_is_charged(spare, p):
@@ -95,15 +72,6 @@ def test_a_fit_is_worth_its_budget(epsilon, delta):
     event = partition_event(Budget(epsilon, delta))
     assert epsilon * (1 - 1e-6) < epsilon_of(event, delta) <= epsilon
     assert partition_event(Budget(math.inf, delta, "add_remove")).releases == (NonPrivateEvent(),)
-
-
-def test_categories_are_released_once_and_never_copied():
-    oracle = oracle_of([["a"] * 100])
-    oracle.release()
-    with pytest.raises(RuntimeError, match="were released: 0 are left"):
-        oracle.release()
-    with pytest.raises(TypeError):
-        oracle.__reduce__()
 
 
 def test_without_noise_all_categories_are_named():

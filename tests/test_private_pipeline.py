@@ -630,6 +630,17 @@ def test_no_cell_of_a_list_decides_how_a_public_step_reads_the_others(step, cell
     assert [i for i in range(N) if i != 7 and mapped[0][i] != mapped[-1][i]] == []
 
 
+@table("container", [list, np.array])
+def test_answers_read_tables_as_the_fit_did(container):
+    """Lists are read as objects, and scikit-learn's encoder compares no numbers with these."""
+    rows = [[i % 3] for i in range(N)]
+    encoder = OneHotEncoder(categories=[[0, 1, 2]])
+    model = make_private_pipeline(encoder, DPLinearRegressor(**TARGET), epsilon=5.0).fit(rows, Y)
+    expected = model[-1].predict(np.eye(3)[np.arange(N) % 3])
+    np.testing.assert_array_equal(model.predict(container(rows)), expected)
+    assert model.score(container(rows), Y) == model[-1].score(np.eye(3)[np.arange(N) % 3], Y)
+
+
 @pytest.mark.filterwarnings("ignore:400 records", "ignore:n=400")  # of the smaller ε
 @table("outer", [lambda step: step, lambda step: ColumnTransformer([("all", step, [0])])])
 @table("container", [pd.DataFrame, list])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from tables import table
 from unreleased import MovingSums
 
 from dpcd_sklearn import DPLassoCD, DPLogisticGCD
@@ -71,44 +70,6 @@ def moves(rng, p):
         if rng.random() < 0.5:
             block = np.sort(rng.choice(p, rng.integers(1, p), replace=False))
         yield block, step, bool(rng.random() < 0.4)
-
-
-SHAPES = {
-    "one record": (1, 30, 0.5),
-    "one feature": (300, 1, 0.5),
-    "one cell": (1, 1, 1.0),
-    "nothing stored": (40, 9, 0.0),
-    "everything stored": (70, 9, 1.0),
-    "many features": (15, 400, 0.02),
-    "features that leave the cache": (3, 2**18 + 9, 1e-5),
-    "records of several slices": (5000, 10, 0.2),
-    "columns of several slices": (5000, 5, 0.9),
-}
-
-
-@every_format
-@table("bounded", [False, True])
-@table("shape", SHAPES.values())
-def test_any_shape_gives_the_dense_sums(shape, bounded, storage, index):
-    n, p, density = shape
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((n, p)) * (rng.random((n, p)) < density)
-    y, weights = (rng.random(n) < 0.5).astype(float), rng.uniform(0, 2, n)
-    bounds = (-rng.uniform(0, 1, p), rng.uniform(0, 1, p), np.zeros(p)) if bounded else None
-    for intercept in (False, True):
-        dense = sums_of(X, y, weights, bounds=bounds, intercept=intercept)
-        thin = sums_of(stored(X, storage, index), y, weights, bounds=bounds, intercept=intercept)
-        for _ in range(6):
-            step = rng.standard_normal(p + intercept)
-            step *= rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0])
-            block = np.flatnonzero(rng.random(p + intercept) < rng.choice([0.1, 0.5, 1.0]))
-            for joint in (False, True):
-                if len(block):
-                    expected, _ = dense.of(block, step, joint=joint)
-                    assert_array_equal(thin.of(block, step, joint=joint)[0], expected)
-            everything = np.arange(p + intercept)
-            expected, _ = dense.of(everything, joint=False)
-            assert_array_equal(thin.of(everything, joint=False)[0], expected)
 
 
 def zipf(n=500, p=80, seed=2, dtype=np.float64):

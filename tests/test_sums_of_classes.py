@@ -147,6 +147,7 @@ def test_one_output_of_any_loss_follows_too(loss):
 
 SHAPES = [(1, 1, 2), (2, 1, 3), (3, 8, 2), (17, 9, 3), (1037, 17, 3), (2100, 5, 2), (5, 600, 2)]
 SHAPES += [(n, p, 1) for n in (1, 2, 3, 15, 16, 17, 1024, 1037) for p in (1, 7, 8, 9, 16, 17, 600)]
+SHAPES += [(3, 2**18 + 9, 1)]  # sparse ones read columns, which leave the cache
 
 
 @pytest.mark.parametrize(("n", "p", "K"), SHAPES)

@@ -232,7 +232,7 @@ def public_bits():
         at = margins[:, :3] if loss.multi_output else margins[:, 0]
         digest.update(np.ascontiguousarray(loss.gradient(at, y)).tobytes())
     smoothness, steps = np.linspace(0.5, 2.0, p + 1), np.linspace(-1.0, 1.0, p + 1)
-    opening = Opening("moving", LOSSES["logistic"](), smoothness, True)
+    opening = Opening("moving", LOSSES["logistic"](), smoothness, {"fit_intercept": True})
     asked = Asked(p + 1, True, 0.7, 2.0**20)
     order = np.argsort(y, kind="stable")
     for layout in (np.float64, np.float32, csr_array):

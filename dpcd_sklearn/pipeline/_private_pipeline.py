@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from ..plan._private_fit import BUDGET_CONSTRAINTS, PrivateFit, check_sizes
 from ..privacy.accounting._spent import PrivacySpent
 from ..privacy.ledger._accountant import PrivacyAccountant
 from ..privacy.ledger._prepaid import Prepaid
-from ..utils._cells import on_host, refuse_collections
+from ..utils._cells import is_of_another_library, on_host, refuse_collections
 from ..utils._compat import Pipeline, StrOptions, available_if
 from ..utils._input import by_name, read_table, reworded
 from ..utils._persons import PersonsOfRows, ids_of, read_of_each
@@ -35,6 +36,18 @@ from ._joint_plan import (
     walked,
 )
 from ._public_facts import PublicFacts, facts_after, first_rows
+
+
+def _answer(method):
+    """A method of Pipeline, for X as `fit` reads it."""
+    of_pipeline = getattr(Pipeline, method)
+
+    @available_if(lambda self: hasattr(Pipeline(self.steps), method))
+    @wraps(of_pipeline)
+    def answer(self, X, *args, **params):
+        return of_pipeline(self, self._as_fitted(X), *args, **params)
+
+    return answer
 
 
 @dataclass(eq=False, repr=False)
@@ -166,6 +179,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
     transform_input = None
     _facts_before = None  # before the first step, where bounds are handed to the last one
     random_state = None  # the steps have theirs
+    _has_objects = False  # whether the cells of the array that was fitted are objects
 
     _parameter_constraints = BUDGET_CONSTRAINTS | {
         "steps": [list, tuple],
@@ -194,7 +208,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
                 shape = (2, int(n_features))
                 rows = csr_array(shape, dtype=float) if sparse else np.zeros(shape)
             else:
-                rows = first_rows(n_features, whole=bool(self.public_steps))
+                rows = first_rows(read_table(n_features)[0], whole=bool(self.public_steps))
             return self._planner(n_samples, rows, n_outputs)(self._budget(n_samples)).event
 
     def _planner(self, n_samples, rows, n_outputs=1):
@@ -311,6 +325,7 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
         vars(self).update(
             steps=copy.steps,
             _was_charged=self._was_charged or self.accountant is not None,
+            _has_objects=isinstance(X, np.ndarray) and X.dtype.kind == "O",
             privacy_event_=plan.event,
             privacy_spent_=PrivacySpent(*plan.budget[:2]),
             shares_=plan.shares,
@@ -330,6 +345,25 @@ class PrivatePipeline(LeavesAsPlain, InferenceOfModel, PrivateFit, Pipeline):
                 found_bounds = {"feature_bounds": facts.stated()["feature_bounds"]}
                 self.steps[-1][1].set_params(**as_params(self.steps[-1][1], found_bounds))
         return found
+
+    # ---- answers ----
+
+    def _as_fitted(self, X):
+        """X as `fit` reads it: with cells that are objects where those of `fit` were.
+
+        Steps compare cells with categories that were read in `fit`, and fail on other kinds.
+        """
+        if hasattr(X, "__dask_graph__") or is_of_another_library(X):
+            return X
+        X, _ = read_table(X)
+        return X.astype(object) if self._has_objects and isinstance(X, np.ndarray) else X
+
+    predict = _answer("predict")
+    predict_proba = _answer("predict_proba")
+    predict_log_proba = _answer("predict_log_proba")
+    decision_function = _answer("decision_function")
+    transform = _answer("transform")
+    score = _answer("score")
 
     def __getitem__(self, index):
         """A step, or a plain Pipeline of some of them, which is not fitted on this budget."""

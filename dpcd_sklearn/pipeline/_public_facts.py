@@ -33,7 +33,7 @@ from ..preprocessing._quantile_steps import NORMAL_BOUND
 from ..privacy.ledger._rehearsal import fit_up_to_charge
 from ..privacy.sums._tables import category_of
 from ..utils._cells import columns_in, is_frame
-from ..utils._compat import num_samples, safe_indexing
+from ..utils._compat import safe_indexing
 from ..utils._input import read_table
 from ..utils._public import check_bounds, width_of
 from ._budget_of_step import copy_of
@@ -88,7 +88,8 @@ class StandIn(TransformerMixin, BaseEstimator):
             if self.fills is not None:
                 found[0, : len(self.fills)] = self.fills  # indicators are behind them
             return found
-        rows, n_samples = first_rows(X, whole=False), num_samples(X)
+        X, n_samples = read_table(X)
+        rows = first_rows(X, whole=False)
         if hasattr(step, "_refuse_large_output"):
             step._refuse_large_output(n_samples, self.n_features_in_)
         maps = hasattr(step, "_keep_without_records")  # else it puts out as many columns
@@ -131,15 +132,14 @@ def is_present(cell):
 
 
 def first_rows(X, whole):
-    """The rows that copies of public steps are tried on.
+    """The rows of a table, as `read_table` reads it, that copies of public steps are tried on.
 
     They are two, and one with a present cell for each column that lacks one there.
     """
-    X, n_samples = read_table(X)
     if whole:
         return X
     X = X.tocsr() if issparse(X) else X
-    return safe_indexing(X, [*range(min(2, n_samples)), *_first_present(X)])
+    return safe_indexing(X, [*range(min(2, X.shape[0])), *_first_present(X)])
 
 
 def _first_present(X):

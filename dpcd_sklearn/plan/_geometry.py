@@ -135,8 +135,8 @@ def stated_scales(request):
 
 def _has_use_for_norm(request):
     """Whether steps are of whole rows, which nothing but a stated norm tells the length of."""
-    by_row = request.row_norm_bound is not None and request.solver.word not in ("cd", "gcd")
-    return by_row and request.scales.features is None
+    is_stated = request.row_norm_bound is not None and request.scales.features is None
+    return is_stated and not request.solver.steps_by_coordinate
 
 
 def public_geometry(request):

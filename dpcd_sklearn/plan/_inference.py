@@ -78,7 +78,7 @@ def with_inference(plan, receipt, place, solution, key):
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
-    request, walk, units = plan.request, solution.walk, MOMENTS.units(plan, place.n_samples)
+    request, walk = plan.request, solution.walk
     moment_noise = square_noise = 0.0
     if request.private:
         of_matrix = matrix_sensitivity(1.0, request.budget.neighboring)
@@ -88,8 +88,8 @@ def with_inference(plan, receipt, place, solution, key):
         )
     edge = (2 * request.n_coordinates) ** 0.5 * moment_noise  # of the noise's spectrum, a unit
     square = walk.square(edge)
-    stated = {"loss": request.loss, "fit_intercept": request.fit_intercept, "key": MOMENTS.key(key)}
-    oracle = MomentOracle(receipt, units, place, **stated)
+    stated = {"loss": request.loss, "fit_intercept": request.fit_intercept}
+    units, oracle = MOMENTS.opened(plan, receipt, place, key, MomentOracle, **stated)
     at, clip = (walk.root, solution.coef), walk.clips[-1]
     # Gradients may be far within their clip. Their moments have a narrower one: 12 times the mean
     # square, which is no less than two standard deviations of its noise, or as much wider as

@@ -9,7 +9,6 @@ import math
 import numpy as np
 
 from ..privacy.mechanisms._cell_sums import CountUnits
-from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.sums._counts import N_LINEAR
 from ._release import Release
 from ._shrinkage import is_shrunk, lacks_scale
@@ -90,8 +89,8 @@ def found_intercepts(plan, receipt, place, class_weight, key):
     -------
     ndarray of shape (n_outputs,)
     """
-    request, units = plan.request, COUNTS.units(plan, place.n_samples)
-    counts = Oracle(receipt, units, place, key=COUNTS.key(key)).release()[:, 0]
+    units, oracle = COUNTS.opened(plan, receipt, place, key)
+    request, counts = plan.request, oracle.release()[:, 0]
     if request.n_classes == 2:
         counts = np.append(request.budget.n - counts, counts)
     # A class of fewer records than the noise is known to be rare, and not how rare.

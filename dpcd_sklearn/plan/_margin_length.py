@@ -93,8 +93,8 @@ def with_length(plan, receipt, records, key, solution, known):
     public = known[1], moved / unit, unit * np.array(_LENGTHS), largest
     bounds, n_threads = plan.geometry.bounds, request.n_threads
     place = records.slopes(request.loss, *public, bounds, n_threads).place(None, n_threads)
-    stated = {"loss": SquaredLoss(), "fit_intercept": False, "key": LENGTH.key(key)}
-    oracle = RecordOracle(receipt, LENGTH.units(plan, place.n_samples), place, **stated)
+    stated = {"loss": SquaredLoss(), "fit_intercept": False}
+    _, oracle = LENGTH.opened(plan, receipt, place, key, RecordOracle, **stated)
     slopes = partials(oracle, np.zeros((LENGTH.count, LENGTH.count)), np.arange(LENGTH.count))
     # the penalty's are multiplied by what weights leave of the loss, if D are normal, of columns
     # whose spread is .4 of the size that bounds allow

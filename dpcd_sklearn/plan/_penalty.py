@@ -22,13 +22,13 @@ def penalty_share(plan):
     A guess by public numbers, for strong penalties, where it matters most. Residuals of numbers are
     normal, of a spread of .2 in half widths of the target's bounds, and of a clip κ they leave
     erf(κ / (√2 spread)). Those of classes are about one half: 2 κ are left, or κ where margins are
-    shortened later. Beside a log link .6 of it counts in `skgd`, as measured; in others all.
+    shortened later. Beside a log link it follows the solver.
     """
     request = plan.request
     if not request.private or request.clip != "auto":
         return 1.0
     if request.has_log_link:
-        return 0.6 if plan.word == "skgd" else 1.0
+        return plan.log_link_share
     clip = plan.recipe["residual_clip"]
     if request.n_classes:
         return min(clip if request.length_share else 2 * clip, 1.0)

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..exceptions import UnknownScaleWarning
 from ..privacy.mechanisms._cell_sums import CountUnits
-from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..utils._warnings import warn
 from ._release import Release
 
@@ -56,8 +55,7 @@ class Outside(Release):
 
     def found(self, plan, receipt, place, bounds, key):
         """Noisy shares of records outside of (lo, hi), a pair a row, and the deviation of each."""
-        units = self.units(plan, place.n_samples)
-        oracle = Oracle(receipt, units, place, key=self.key(key))
+        units, oracle = self.opened(plan, receipt, place, key)
         (shares,) = oracle.release("outside", np.atleast_2d(*bounds)) / plan.request.budget.n
         return shares.tolist(), units.noise_std / plan.request.budget.n
 

@@ -4,6 +4,7 @@ import hashlib
 from abc import ABCMeta, abstractmethod
 
 from ..privacy.accounting._calibration import share_event
+from ..privacy.mechanisms._gaussian_sum import Oracle
 from ..privacy.mechanisms._questions import is_tape
 
 
@@ -47,6 +48,11 @@ class Release(metaclass=ABCMeta):
 
     def key(self, key):
         return own_key(self.name, key)
+
+    def opened(self, plan, receipt, place, key, kind=None, **stated):
+        """Its units, and their oracle over the records at a place, which redeems the receipt."""
+        units = self.units(plan, place.n_samples)
+        return units, (kind or Oracle)(receipt, units, place, key=self.key(key), **stated)
 
 
 # ---- keys of reproducible noise: all that are derived from that of a fit ------------------------

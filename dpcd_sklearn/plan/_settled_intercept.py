@@ -54,8 +54,8 @@ def settled(plan, receipt, place, key, start, coef):
     coef : ndarray of shape (n_coordinates,)
         Released.
     """
-    units, key = SETTLING.units(plan, place.n_samples), SETTLING.key(key)
-    oracle = RecordOracle(receipt, units, place, loss=plan.loss, fit_intercept=True, key=key)
+    stated = {"loss": plan.loss, "fit_intercept": True}
+    _, oracle = SETTLING.opened(plan, receipt, place, key, RecordOracle, **stated)
     curvature = max(expit(start) * expit(-start), _LEAST_CURVATURE)
     problem = replace(
         plan.problem,

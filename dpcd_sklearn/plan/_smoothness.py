@@ -9,7 +9,6 @@ times too wide, have an R² of .90 by DP-CD with means, .88 without, .71 by boun
 import numpy as np
 
 from ..privacy.mechanisms._cell_sums import MOST_COLUMNS, SmoothnessUnits, squares_sensitivity
-from ..privacy.mechanisms._gaussian_sum import Oracle
 from ._geometry import stated_scales
 from ._release import Release
 
@@ -112,7 +111,7 @@ def found_moments(plan, receipt, place, key):
     means : ndarray of shape (n_features,) or None
         In half-widths from the centre.
     """
-    units, oracle = _oracle_of(plan, receipt, place, key)
+    units, oracle = SMOOTHNESS.opened(plan, receipt, place, key)
     center, lo, hi, half_width = stated_scales(plan.request)
     squares, means = oracle.release(lo, hi, center, half_width)
     noise = units.noise_std
@@ -137,14 +136,9 @@ def found_mean_row(plan, receipt, place, key, row_norm):
     -------
     means : ndarray of shape (n_features,)
     """
-    units, oracle = _oracle_of(plan, receipt, place, key)
+    units, oracle = SMOOTHNESS.opened(plan, receipt, place, key)
     norm = np.full(plan.request.n_features, row_norm)
     means = oracle.release(-norm, norm, np.zeros_like(norm), norm)[1].clip(-1.0, 1.0)
     noise = 2 * units.noise_std
     noise *= _SURE if noise * len(means) ** 0.5 <= _MOST_SPREADS else _SURE_OF_MANY
     return means * np.maximum(1 - (noise / np.maximum(np.abs(means), 1e-300)) ** 2, 0.0)
-
-
-def _oracle_of(plan, receipt, place, key):
-    units = SMOOTHNESS.units(plan, place.n_samples)
-    return units, Oracle(receipt, units, place, key=SMOOTHNESS.key(key))

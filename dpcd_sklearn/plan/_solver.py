@@ -30,9 +30,12 @@ class Solver(Stated):
     ----------
     word : str
         The value of an estimator's `solver` that stands for it.
+    steps_by_coordinate : bool
+        Whether coordinates move by steps of their own, however long rows are.
     """
 
     word = "auto"
+    steps_by_coordinate = False
     # Values of what a solver has no parameter for.
     step_size = averaging = momentum = sampling = "auto"
     n_inner = block_size = None

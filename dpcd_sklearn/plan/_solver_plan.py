@@ -74,6 +74,8 @@ class SolverPlan(metaclass=ABCMeta):
         Whether all updates are one release, of which nobody is told how far it is.
     rows_within : float
         How many times as long as usual rows those are by which residuals are clipped.
+    log_link_share : float
+        How much of a penalty counts beside the clipped derivatives of a loss with a log link.
     noise_length : float
         How far noise alone would carry coefficients of features, in units of sqrt(M_j); 0 is not
         known.
@@ -91,6 +93,7 @@ class SolverPlan(metaclass=ABCMeta):
     extra = {}
     forgets_its_start = hides_updates = settles = knows_weights = starts_at_medians = False
     rows_within = 2.0
+    log_link_share = 1.0
     noise_length = 0.0
     _start, _progress = None, None
 

@@ -86,6 +86,7 @@ class CD(Solver):
     """
 
     word = "cd"
+    steps_by_coordinate = True
     planned_by = CDPlan
     _parameter_constraints = parameters_of(
         **INNER | {"sampling": [StrOptions({"uniform", "importance"})]}

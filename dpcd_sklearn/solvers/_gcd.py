@@ -138,6 +138,7 @@ class GCD(Solver):
     """
 
     word = "gcd"
+    steps_by_coordinate = True
     planned_by = GCDPlan
     _parameter_constraints = parameters_of(
         **INNER

@@ -136,6 +136,7 @@ class SkGDPlan(DrawnPlan):
     solve = staticmethod(_skgd.solve)
     has_inference = True
     noiseless_max_iter = 100_000
+    log_link_share = 0.6  # as measured
 
     @classmethod
     def needs_for_inference(cls, request):

@@ -25,7 +25,7 @@ from ..accounting._events import GaussianEvent
 from ..sums._integer_rows import short_transform
 from ._curvature_units import SquareUnits, constant_of_rows, exact_image, integer_transform
 from ._gaussian_sum import Oracle, middles
-from ._questions import Answered, GaussianNoise, Gram
+from ._questions import Answered, GaussianNoise, Gram, NoNoise
 
 # Condition numbers of transforms, up to which the rounding of contributions is next to nothing.
 _WORST_CONDITION = 2.0**15
@@ -90,32 +90,15 @@ class CurvatureOracle(Oracle):
         self._grid = self._root = self._row_sums = None
 
     def release_mean_square(self):
-        """The mean squared norm of rows that are clipped to the units' norm.
-
-        Returns
-        -------
-        float
-            It may be negative.
-        """
+        """The mean squared norm of rows that are clipped to the units' norm; it may be negative."""
         return float(self._release_of_rows("mean square of rows")[0])
 
     def release_mean_row(self):
-        """The mean of rows that are clipped to the units' norm.
-
-        Returns
-        -------
-        ndarray of shape (n_coordinates,)
-        """
+        """The mean of rows that are clipped to the units' norm: an array of (n_coordinates,)."""
         return self._release_of_rows("mean row")
 
     def release_times(self):
-        """The mean root of a person's number of records, which is at most so large.
-
-        Returns
-        -------
-        float
-            It may be below 1.
-        """
+        """The mean root of a person's number of records, which is cut; it may be below 1."""
         return 1 + float(self._release_of_rows("mean root of a person's number of records")[0])
 
     def _release_of_rows(self, name):
@@ -167,12 +150,10 @@ class CurvatureOracle(Oracle):
         """
         units = self._units
         self._count_down("curvature")
-        if units.noiseless:
-            return units.noisy_mean(self._sums.gram(math.inf, 0.0), 1.0)
         noise, units_of_norm = units.curvature
         question = Gram(self.row_norm, float(units_of_norm), keeps=True)
         noisy = self._source.release(self._sums, question, noise)
-        return units.noisy_mean(noisy, self.row_norm / units_of_norm)
+        return units.noisy_mean(noisy, self.row_norm, units_of_norm)
 
     def fix_geometry(self, root):
         """State the geometry of all gradients: |R M^(-1/2) g| is clipped for every record.
@@ -382,8 +363,8 @@ class MomentOracle(Oracle):
         if not all(0 < width < math.inf for width in widths):
             raise ValueError("clips and norms must be positive and finite")
         if units.noiseless:
-            transform, exponent, step = np.asfortranarray(np.tril(root)), 0, 0.0
-            asked = math.inf, math.inf, math.inf
+            transform, exponent = np.asfortranarray(np.tril(root)), 0
+            noise, step, asked = NoNoise(), 0, (math.inf,) * 3
         else:
             noise, step = units.matrices if what == "moments" else units.mean_square
             (transform, exponent), asked = integer_transform(root), widths
@@ -395,8 +376,7 @@ class MomentOracle(Oracle):
         released = []
         for kind in kinds:
             total, width = sums[kind], widths[1] if kind == "rows" else widths[2]
-            if not units.noiseless:
-                question = MomentSums(kind, root, coef, widths, float(step))
-                total, width = self._source.release(total, question, noise), width / step
-            released.append(units.noisy_mean(total, width))
+            question = MomentSums(kind, root, coef, widths, float(step))
+            noisy = self._source.release(total, question, noise)
+            released.append(units.noisy_mean(noisy, width, step))
         return released

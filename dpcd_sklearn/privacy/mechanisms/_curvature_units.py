@@ -12,8 +12,8 @@ import numpy as np
 
 from ..accounting._events import GaussianEvent
 from ..sums._integer_rows import most_of_rows, most_of_transform
-from ._gaussian_sum import middles
-from ._questions import GaussianNoise
+from ._gaussian_sum import middles, out_of_range
+from ._questions import GaussianNoise, NoNoise
 from ._units import GeometryUnits
 
 # Proofs and memory are made for so many.
@@ -21,6 +21,7 @@ MOST_COORDINATES = 4_001
 MOST_RECORDS = 2**36
 _MOST_BITS = 46
 _LIMB = 15
+_REMEDY = "change epsilon, max_iter or curvature_share"
 # Units of a row in the sum of all, at most: far finer than its noise, and 2^36 of them are exact.
 _MOST_OF_ROW = 2.0**16
 
@@ -53,9 +54,9 @@ def constant_of_rows(loss, smoothness, fit_intercept):
 
 
 class Grid(NamedTuple):
-    """Noise on sums of integers, and how many units the norm of a record has."""
+    """Noise on sums of integers, and how many units the norm of a record has; 0 without noise."""
 
-    noise: GaussianNoise
+    noise: GaussianNoise | NoNoise
     units: int
 
 
@@ -97,24 +98,21 @@ class SquareUnits(GeometryUnits):
         """The grid of sums of this degree in rows; the sensitivity is that of rows within 1."""
         of_unit = noise_multiplier * sensitivity
         if not 2.0**-60 < of_unit < 2.0**40:
-            raise ValueError(_out_of_range(noise_multiplier))
+            raise out_of_range(noise_multiplier, remedy=_REMEDY)
         bits = min(48, math.floor(math.log2(of_unit * target)))
         # rows are rounded after the clip
         norm = (2.0**bits / of_unit) ** (1 / degree) * (1 - 2.0**-40)
         units = math.floor(norm - 0.5 * math.sqrt(self.n_coordinates))
         if bits < 1 or units < 2:
-            raise ValueError(_out_of_range(noise_multiplier))
+            raise out_of_range(noise_multiplier, remedy=_REMEDY)
         return Grid(GaussianNoise(bits, noise_multiplier), units)
 
-    def noisy_mean(self, noisy, unit):
-        """The mean of a matrix of sums of squares with noise in every cell, and its transpose.
-
-        Without noise they are in no units.
-        """
+    def noisy_mean(self, noisy, norm, units):
+        """The mean of noisy sums of squares and its transpose, of rows of so many units a norm."""
         if self.noiseless:
             return noisy / self.n_normalizer
         noisy = middles(noisy)
-        return (noisy + noisy.T) * (0.5 * unit**2 / self.n_normalizer)
+        return (noisy + noisy.T) * (0.5 * (norm / units) ** 2 / self.n_normalizer)
 
 
 class RowRelease(NamedTuple):
@@ -165,6 +163,7 @@ class CurvatureUnits(SquareUnits):
         super().__init__(event, n_samples=n_samples, smoothness=smoothness,
                          n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
         self.row_norm, self.constant, self.most_times = row_norm, constant, most_times
+        self.curvature = Grid(NoNoise(), 0)
         if self.noiseless:
             return
         gaussian = all(type(release) is GaussianEvent for release in event.releases)
@@ -237,7 +236,7 @@ class CurvatureUnits(SquareUnits):
         """Whatever geometry is released, the grid has room for it."""
         z, root = self.noise_multiplier, math.sqrt(self.size)
         if not (self.n_gradients >= 1 and 2.0**-16 < z < 2.0**_MOST_BITS / (64 * root)):
-            raise ValueError(_out_of_range(z))
+            raise out_of_range(z, remedy=_REMEDY)
 
     def gradient_grid(self, largest, smallest, whole_rows=False):
         """The grid of gradients under a transform with singular values between these.
@@ -268,13 +267,6 @@ class CurvatureUnits(SquareUnits):
         if bits < 1 or limit < 1:
             raise ValueError("the geometry leaves gradients no integers: raise its least curvature")
         return bits, shift, limit
-
-
-def _out_of_range(noise_multiplier):
-    return (
-        f"noise multiplier {noise_multiplier:g} is out of the range that the integer grid "
-        "supports; change epsilon, max_iter or curvature_share"
-    )
 
 
 def integer_transform(root):

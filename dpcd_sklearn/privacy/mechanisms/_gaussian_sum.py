@@ -131,8 +131,6 @@ def middles(noisy):
     return noisy.astype(np.float64) + 0.5
 
 
-def out_of_range(noise_multiplier, of):
+def out_of_range(noise_multiplier, of="that the integer grid supports", remedy="change epsilon"):
     """The error where no integer grid suits the noise."""
-    return ValueError(
-        f"noise multiplier {noise_multiplier:g} is out of the range {of}; change epsilon"
-    )
+    return ValueError(f"noise multiplier {noise_multiplier:g} is out of the range {of}; {remedy}")

@@ -309,7 +309,7 @@ class SecondMomentUnits(SquareUnits):
             event, n_samples=n_samples, smoothness=smoothness, n_normalizer=n_normalizer
         )
         self.row_norm, self.constant = row_norm, constant
-        self.noise, self.row_units = NoNoise(), 1
+        self.noise, self.row_units = NoNoise(), 0
         if self.noiseless:
             return
         release = self._only(GaussianEvent, count=1)
@@ -322,10 +322,8 @@ class SecondMomentUnits(SquareUnits):
 
     def question(self):
         """About rows that are clipped to the norm."""
-        if self.noiseless:
-            return Gram(math.inf, 0.0)
         return Gram(self.row_norm, float(self.row_units))
 
     def decode(self, noisy):
         """Noisy means of products of features, and of features times the constant: a matrix."""
-        return self.noisy_mean(noisy, self.row_norm / self.row_units)
+        return self.noisy_mean(noisy, self.row_norm, self.row_units)

@@ -19,6 +19,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ...losses._loss cimport Loss
+from ._kernels cimport KERNELS, dpcd_matrix, dpcd_tile
 from ._records cimport Records, dpcd_sparse
 from ._sums cimport Question, Sums, question_of
 
@@ -221,9 +222,9 @@ cdef class PersonSums(Sums):
         """Add the gradients of some records of one person."""
         cdef Py_ssize_t i, k, n = stop - start, size = self._factors.shape[0]
         cdef double r
+        if not self._records.is_sparse:
+            self._read(start, n)
         for i in range(n):
-            if not self._records.is_sparse:
-                self._read(start + i, &self._tile[i, 0])
             for k in range(self.n_outputs):
                 self._margins[k * n + i] = self._margin(start + i, i, w + k * size)
         self._loss.derivatives(n, self.n_outputs, &self._margins[0], &self._y[start],
@@ -233,32 +234,16 @@ cdef class PersonSums(Sums):
                 r = dpcd_bounded(self._slopes[k * n + i] * self._weights[start + i])
                 self._add_row(start + i, i, r, &self._one[k * size])
 
-    cdef void _read(self, Py_ssize_t i, double *x) noexcept nogil:
-        """A dense record, clipped and centred."""
-        cdef Py_ssize_t j, p = self._p, at = self._order[i] * self._records.X.stride
-        cdef const float *narrow = <const float *>self._records.X.data
-        cdef const double *wide = <const double *>self._records.X.data
-        cdef const double *lo = self._records.X.bounds.lo
-        cdef const double *hi = self._records.X.bounds.hi
-        cdef const double *center = self._records.X.bounds.center
-        cdef double v
-        cdef Py_ssize_t next_one
-        if self._records.X.is_float:
-            for j in range(p):
-                x[j] = narrow[at + j]
-        else:
-            if i + AHEAD < self._order.shape[0]:
-                next_one = self._order[i + AHEAD] * self._records.X.stride
-                for j in range(0, min(p, 64), 8):
-                    DPCD_PREFETCH(wide + next_one + j)
-            for j in range(p):
-                x[j] = wide[at + j]
-        if lo != NULL:
-            for j in range(p):
-                v = x[j]
-                v = v if v > lo[j] else lo[j]
-                v = v if v < hi[j] else hi[j]
-                x[j] = v - center[j]
+    cdef void _read(self, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+        """Read n dense records of one person, clipped and centred, and ask for those behind."""
+        cdef const dpcd_matrix *X = &self._records.X
+        cdef const char *cells = <const char *>X.data
+        cdef Py_ssize_t i, j, size = 4 if X.is_float else 8
+        cdef dpcd_tile tile
+        for i in range(start + AHEAD, min(start + n + AHEAD, self._order.shape[0])):
+            for j in range(0, min(self._p * size, 512), 64):
+                DPCD_PREFETCH(cells + self._order[i] * X.stride * size + j)
+        KERNELS.load(X, 0, &self._order[start], n, NULL, self._p, &self._tile[0, 0], &tile)
 
     cdef double _margin(self, Py_ssize_t i, Py_ssize_t row, const double *w) noexcept nogil:
         """A record's margin: columns of even and of odd numbers, each in their order."""

@@ -7,7 +7,6 @@
 (b) Integers are added up here, and are those that one place would have summed.
 """
 
-import math
 from functools import partial, wraps
 from typing import NamedTuple
 
@@ -26,14 +25,11 @@ class Opening(NamedTuple):
     kind: str
     loss: object
     smoothness: np.ndarray
-    fit_intercept: bool
-    options: dict = {}
-    n_outputs: int = 1
+    options: dict
 
     def of(self, place):
         """The sums of a place."""
-        options = dict(self.options, fit_intercept=self.fit_intercept, n_outputs=self.n_outputs)
-        return getattr(place, self.kind)(self.loss, self.smoothness, **options)
+        return getattr(place, self.kind)(self.loss, self.smoothness, **self.options)
 
 
 class Part:
@@ -82,7 +78,7 @@ class Part:
 
 
 # Places, not sums, are asked.
-_PLACE = Opening(None, None, np.empty(0), False)
+_PLACE = Opening(None, None, np.empty(0), {})
 
 
 class Dialogue:
@@ -159,18 +155,20 @@ class RemotePlace(Place):
         """The place of these rows, for counts."""
         return RemotePlace(partial(self._ask, rows=rows), len(rows), self.n_features)
 
-    def moving(self, loss, smoothness, *, fit_intercept, n_outputs=1, whole=False):
-        opened = Opening("moving", loss, smoothness, fit_intercept, {"whole": whole}, n_outputs)
-        return RemoteSums(Dialogue(self._ask, opened), len(smoothness) // n_outputs, n_outputs)
+    def moving(self, loss, smoothness, *, n_outputs=1, **options):
+        dialogue = self._opened("moving", loss, smoothness, n_outputs=n_outputs, **options)
+        return RemoteSums(dialogue, len(smoothness) // n_outputs, n_outputs)
 
-    def stated(self, loss, smoothness, *, fit_intercept, n_outputs=1):
-        opened = Opening("stated", loss, smoothness, fit_intercept, n_outputs=n_outputs)
-        return RemoteSums(Dialogue(self._ask, opened), len(smoothness), n_outputs)
+    def stated(self, loss, smoothness, *, n_outputs=1, **options):
+        dialogue = self._opened("stated", loss, smoothness, n_outputs=n_outputs, **options)
+        return RemoteSums(dialogue, len(smoothness), n_outputs)
 
-    def second_order(self, loss, smoothness, *, fit_intercept, n_outputs=1, max_weight=math.inf):
-        options = {"max_weight": max_weight}
-        opened = Opening("second_order", loss, smoothness, fit_intercept, options, n_outputs)
-        return RemoteCurvatureSums(Dialogue(self._ask, opened), not self._of_persons)
+    def second_order(self, loss, smoothness, **options):
+        dialogue = self._opened("second_order", loss, smoothness, **options)
+        return RemoteCurvatureSums(dialogue, not self._of_persons)
+
+    def _opened(self, kind, loss, smoothness, **options):
+        return Dialogue(self._ask, Opening(kind, loss, smoothness, options))
 
     def counts(self, of, *, edges=None, around=None):
         return self._dialogue.ask("counts", of, {"edges": edges, "around": around})
