@@ -15,9 +15,9 @@ bounds, of
 - best: the candidate with the best median of test scores, with the whole budget, which no honest
   user knows.
 
-A row has the median and the worst of 20, or nan where there is none. Splits are seeded, noise is
-new in each fit. "loss" is the search's score less the default's, by repetition; "gap" is its score
-less that of the best of the same releases.
+A row has the median and the worst of 20 (of 10 on census), or nan where there is none. Splits are
+seeded, noise is new in each fit. "loss" is the search's score less the default's, by repetition;
+"gap" is its score less that of the best of the same releases.
 """
 
 import argparse

@@ -4,11 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from flat import flat
+from flat import fits, flat
 
 from dpcd_sklearn import DPLinearRegressor
 from dpcd_sklearn.penalties import L1Ball, L2Ball
-from dpcd_sklearn.testing import ReproducibleNoise
 
 # The same few records again and again: the objective is one function for every n, so that nothing
 # but noise changes with n.
@@ -47,13 +46,8 @@ def excesses(least, l1, l2, parameters_of):
     """Mean excess over seeds for every n; `parameters_of` n."""
     found = []
     for n in SIZES:
-        fits = [
-            make_model(**parameters_of(n), random_state=ReproducibleNoise(seed))
-            .fit(*records(n))
-            .coef_
-            for seed in range(8)
-        ]
-        found.append(np.mean([objective(coef, l1, l2) for coef in fits]) - least)
+        models = fits(make_model(**parameters_of(n)), *records(n), 8)
+        found.append(np.mean([objective(model.coef_, l1, l2) for model in models]) - least)
     return np.array(found)
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from flat import SOLVERS as STATED
-from flat import flat
+from flat import fits, flat
 from numpy.testing import assert_allclose, assert_array_equal
 from tables import table
 
@@ -61,9 +61,7 @@ def make_model(solver, **params):
         "tol": 1e-300,  # no fit without noise ends before max_iter
     }
     has = STATED[solver]().get_params()
-    for name, value in OF_SOME.items():
-        if name in has:
-            defaults[name] = value
+    defaults |= {name: value for name, value in OF_SOME.items() if name in has}
     return flat(DPLinearRegressor, solver=solver, **(defaults | SOLVERS[solver] | params))
 
 
@@ -151,8 +149,7 @@ def test_a_tail_average_is_the_mean_of_the_last_half_of_the_path(data, solver, n
 @table("solver", ["sgd", "compgd"])
 @table("decay", [0.0, 0.5])
 def test_a_weighted_average_is_weighted_by_the_steps(data, solver, decay, epsilon):
-    params = {"averaging": "weighted", "step_decay": decay, "epsilon": epsilon}
-    model = single_updates(solver, data, **params)
+    model = single_updates(solver, data, averaging="weighted", step_decay=decay, epsilon=epsilon)
     weights = np.arange(1, 25.0) ** -decay
     expected = np.average(model.coef_path_[1:], axis=0, weights=weights)  # the start has no step
     assert_allclose(model.coef_, expected, atol=1e-14)
@@ -162,8 +159,8 @@ def test_a_weighted_average_is_weighted_by_the_steps(data, solver, decay, epsilo
 def test_periodic_averaging_is_the_papers_recursion(data, n_inner):
     """T x K of Alg. 1 of Mangold et al. (2022), written in NumPy over the exact objective."""
     X, y = data
-    params = {"averaging": "periodic", "n_inner": n_inner, "epsilon": INF, "max_iter": 10}
-    periodic = make_model("cd", **params).fit(X, y)
+    averaged = make_model("cd", averaging="periodic", n_inner=n_inner, epsilon=INF, max_iter=10)
+    periodic = averaged.fit(X, y)
     random_state = np.random.RandomState(3)  # the fit's: a key of the noise, then the coordinates
     random_state.bytes(32)
     generator = np.random.default_rng(list(random_state.bytes(16)))
@@ -192,9 +189,8 @@ def test_periodic_averaging_is_the_papers_recursion(data, n_inner):
 def test_periodic_averaging_with_noise_goes_on_from_the_mean(data, n_inner, epsilon):
     # Noise does not depend on the iterates: of a period the first K updates of a plain fit, begun
     # at zero, are the same, so its mean is theirs.
-    params = {"epsilon": epsilon}
-    periodic = single_updates("skgd", data, averaging="periodic", n_inner=n_inner, **params)
-    plain = single_updates("skgd", data, **params)
+    periodic = single_updates("skgd", data, averaging="periodic", n_inner=n_inner, epsilon=epsilon)
+    plain = single_updates("skgd", data, epsilon=epsilon)
     assert_array_equal(periodic.coef_path_[:n_inner], plain.coef_path_[:n_inner])
     mean = plain.coef_path_[1 : n_inner + 1].mean(axis=0)
     assert_allclose(periodic.coef_path_[n_inner], mean, rtol=0, atol=1e-14)
@@ -306,3 +302,19 @@ def test_max_iter_counts_passes(data, solver, params, max_iter, n_updates):
         assert sorted(counts) == sorted([n_updates, math.ceil(n_updates / n_inner)])
     else:
         assert set(counts) == {n_updates * (params.get("block_size", 1) if solver == "gcd" else 1)}
+
+
+@table(("solver", "shape"), [("compgd", (200, 10)), ("svrg", (1_000, 30))])
+def test_little_evidence_ruins_no_regression(solver, shape):
+    rng = np.random.default_rng(0)
+    X, coef = rng.normal(size=shape), rng.normal(size=shape[1])
+    y = X @ coef / np.linalg.norm(coef) + 0.7 * rng.normal(size=len(X))
+    stated = {"feature_bounds": (-4, 4), "target_bounds": (-4.5, 4.5), "epsilon": 0.3}
+    models = fits(DPLinearRegressor(solver=solver, delta=1e-6, **stated), X, y, 7)
+    assert np.median([model.score(X, y) for model in models]) > -0.2  # -3 and -1 with wider clips
+
+
+def test_long_steps_of_classes_are_stable_with_any_ridge(data):
+    ridge = DPLinearClassifier(penalty="l2", alpha=1e3, solver="compgd", feature_bounds=(-4, 4))
+    models = fits(ridge.set_params(classes=[False, True]), data[0], data[1] > 0, 3)
+    assert max(np.abs(model.coef_).max() for model in models) < 1e-3

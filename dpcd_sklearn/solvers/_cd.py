@@ -9,7 +9,7 @@ from ..plan._solver import INNER, Solver, parameters_of
 from ..samplings import SingleSampling
 from ..utils._compat import StrOptions
 from ..utils._typing import Auto
-from ._descent_recipe import DrawnPlan, between
+from ._descent_recipe import DrawnPlan, between, plain_steps
 
 
 def coordinate_recipe(request):
@@ -24,13 +24,7 @@ def coordinate_recipe(request):
     else:
         clip = between(0.25 * (signal / 70) ** 0.25, 0.1, 0.5)
         clip = min(clip, 0.05 * math.sqrt(signal / request.n_coordinates))
-    return {
-        "max_iter": between(0.75 * signal, 10.0, 200.0),
-        "step_size": 1.0,
-        "momentum": 0.0,
-        "averaging": "tail",
-        "residual_clip": clip,
-    }
+    return plain_steps(between(0.75 * signal, 10.0, 200.0), 1.0, clip)
 
 
 class CDPlan(DrawnPlan):

@@ -8,18 +8,20 @@ from ..loops import _compgd
 from ..plan._solver import COUNT_OR_NONE, DECAY, RATE, WEIGHTED, Solver, parameters_of
 from ..plan._solver_plan import SINGLE_OUTPUT
 from ..utils._typing import Auto
-from ._descent_recipe import GradientPlan, between
+from ._descent_recipe import GradientPlan, between, plain_steps
 
 
-def compressed_recipe(signal, share):
+def compressed_recipe(signal, share, n_classes):
     """DP-CompGD in a share m / p of the dimensions: each step sees that share of the gradient."""
-    return {
-        "max_iter": between(signal / share, 100.0, 2_000.0),
-        "step_size": 1.8,
-        "momentum": 0.0,
-        "averaging": "tail",
-        "residual_clip": between(0.15 * (signal / 30) ** 0.25, 0.15, 0.75),
-    }
+    if n_classes:
+        # Clipped derivatives bound every step: it may be longer than what is stable of squares.
+        n_iter, step_size = signal / share, 10.8
+        clip = between(0.15 * (signal / 30) ** 0.25, 0.15, 0.75)
+    else:
+        # Many steps under a narrow clip, which vanishes with the signal: noise has nothing to fill.
+        n_iter, step_size = 3.0 * signal / share, 1.8
+        clip = min(0.01 * math.sqrt(signal), 0.75)
+    return plain_steps(between(n_iter, 100.0, 2_000.0), step_size, clip)
 
 
 class CompGDPlan(GradientPlan):
@@ -34,7 +36,7 @@ class CompGDPlan(GradientPlan):
     @cached_property
     def recipe(self):
         share = self._n_directions / self.request.n_coordinates
-        chosen = compressed_recipe(self.request.signal, share)
+        chosen = compressed_recipe(self.request.signal, share, self.request.n_classes)
         return chosen | {"max_iter": chosen["max_iter"] * self.rate}
 
     @property
@@ -43,26 +45,26 @@ class CompGDPlan(GradientPlan):
         return super().extra | own
 
     @cached_property
+    def problem(self):
+        found = super().problem
+        if self.request.solver.step_size != "auto":
+            return found
+        return _with_shorter_steps(found)
+
+    @cached_property
     def alone(self):
-        if self.problem.step_size > self._longest_step:
+        longest = _longest_step(self.problem)
+        if self.problem.step_size > longest:
             raise ValueError(
                 f"step_size={self.request.solver.step_size!r} with alpha={self.request.alpha!r} "
-                f"diverges: it must be at most {self._longest_step:.6g} for solver='compgd'"
+                f"diverges: it must be at most {longest:.6g} for solver='compgd'"
             )
         return super().alone
 
-    @property
-    def _longest_step(self):
-        # the ridge is part of the gradient, and no clip bounds it
-        problem, l2 = self.problem, self.problem.penalty.l2
-        least = problem.curvature * float(problem.smoothness.min())
-        return 2 * (least / l2 + 1) if l2 else math.inf
-
     def _located(self, found, loss):
-        # the step was sound in unit scale; 0.9 leaves as much room as the recipe's 1.8 does
+        # the step was sound in unit scale
         other = super()._located(found, loss)
-        step_size = min(other.problem.step_size, 0.9 * other._longest_step)
-        return other.changed(problem=replace(other.problem, step_size=step_size))
+        return other.changed(problem=_with_shorter_steps(other.problem))
 
     @property
     def _n_directions(self):
@@ -71,6 +73,17 @@ class CompGDPlan(GradientPlan):
             return n_coordinates  # fewer would add a variance that only noise is worth
         auto = math.ceil(4 * math.log(n_coordinates + 1))
         return min(self.request.solver.n_directions or auto, n_coordinates)
+
+
+def _longest_step(problem):
+    # the ridge is part of the gradient, and no clip bounds it
+    l2, least = problem.penalty.l2, problem.curvature * float(problem.smoothness.min())
+    return 2 * (least / l2 + 1) if l2 else math.inf
+
+
+def _with_shorter_steps(problem):
+    # 0.9 leaves as much room as the 1.8 of a regression does
+    return replace(problem, step_size=min(problem.step_size, 0.9 * _longest_step(problem)))
 
 
 @dataclass(eq=False, repr=False)

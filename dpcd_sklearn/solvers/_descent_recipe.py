@@ -25,6 +25,12 @@ def between(value, low, high):
     return min(max(value, low), high)
 
 
+def plain_steps(n_passes, step_size, residual_clip, averaging="tail"):
+    """The recipe of steps without momentum."""
+    steps = {"max_iter": n_passes, "step_size": step_size, "momentum": 0.0}
+    return steps | {"averaging": averaging, "residual_clip": residual_clip}
+
+
 def momentum_of(step_size):
     """The heavy ball of a step that is as stable with it as one of 30 with 0.9."""
     ratio = max(19.0 * step_size / 30, 1.0)  # (1 + β) / (1 - β)

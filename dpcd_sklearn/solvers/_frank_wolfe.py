@@ -11,18 +11,13 @@ from ..plan._solver import Solver
 from ..plan._solver_plan import SINGLE_OUTPUT
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
-from ._descent_recipe import CoordinatePlan, between
+from ._descent_recipe import CoordinatePlan, between, plain_steps
 
 
 def vertex_recipe(signal):
     """DP Frank–Wolfe: a few vertices, each found with less noise than many would be."""
-    return {
-        "max_iter": between(0.3 * signal, 10.0, 100.0),
-        "step_size": 1.0,
-        "momentum": 0.0,
-        "averaging": "last",
-        "residual_clip": between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
-    }
+    clip = between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5)
+    return plain_steps(between(0.3 * signal, 10.0, 100.0), 1.0, clip, "last")
 
 
 class FrankWolfePlan(CoordinatePlan):

@@ -12,7 +12,7 @@ from ..plan._solver import COUNT_OR_NONE, INNER, SHARE, Solver, parameters_of
 from ..privacy.accounting._calibration import greedy_fit_event
 from ..utils._compat import StrOptions
 from ..utils._typing import Auto
-from ._descent_recipe import CoordinatePlan, between
+from ._descent_recipe import CoordinatePlan, between, plain_steps
 
 
 def greedy_recipe(signal, bounded_curvature):
@@ -22,13 +22,10 @@ def greedy_recipe(signal, bounded_curvature):
     several times the true curvature, and a clipped derivative bounds every move. The curvature of
     residuals does not fade, so their steps are 1.5 / M_j, which are safe.
     """
-    return {
-        "max_iter": between(max(min(signal, 150.0), signal / 10), 10.0, 600.0),
-        "step_size": between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0) if bounded_curvature else 1.5,
-        "momentum": 0.0,
-        "averaging": "last",
-        "residual_clip": between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5),
-    }
+    n_steps = between(max(min(signal, 150.0), signal / 10), 10.0, 600.0)
+    step_size = between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0) if bounded_curvature else 1.5
+    clip = between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5)
+    return plain_steps(n_steps, step_size, clip, "last")
 
 
 def greedy_softmax_recipe(signal):
@@ -36,13 +33,8 @@ def greedy_softmax_recipe(signal):
 
     Few updates reach every feature, so many with short clips do better than a few long ones.
     """
-    return {
-        "max_iter": between(2.0 * signal, 30.0, 600.0),
-        "step_size": 16.0,
-        "momentum": 0.0,
-        "averaging": "last",
-        "residual_clip": between(0.01 * math.sqrt(signal), 0.03, 0.5),
-    }
+    clip = between(0.01 * math.sqrt(signal), 0.03, 0.5)
+    return plain_steps(between(2.0 * signal, 30.0, 600.0), 16.0, clip, "last")
 
 
 class GCDPlan(CoordinatePlan):

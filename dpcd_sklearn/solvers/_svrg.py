@@ -9,21 +9,21 @@ from ..penalties import PENALTIES
 from ..plan._solver import COUNT_OR_NONE, DECAY, RATE, WEIGHTED, Solver, parameters_of
 from ..privacy.accounting._calibration import gaussian_fit_event, sampled_fit_event
 from ..utils._typing import Auto
-from ._descent_recipe import GradientPlan, between
+from ._descent_recipe import GradientPlan, between, plain_steps
 
 
-def variance_reduced_recipe(signal, rate):
-    """DP-SVRG: plain descent, in short steps of mini-batches around a few full gradients.
-
-    Its clip is twice that of full gradients: differences of gradients have half of it.
-    """
-    return {
-        "max_iter": 2 * between(signal / 10, 5.0, 50.0),
-        "step_size": between(10 * rate, 0.5, 1.5),
-        "momentum": 0.0,
-        "averaging": "tail",
-        "residual_clip": between(0.2 * (signal / 30) ** 0.25, 0.2, 1.0),
-    }
+def variance_reduced_recipe(signal, rate, n_classes):
+    """DP-SVRG: plain descent, in short steps of mini-batches around a few full gradients."""
+    if n_classes:
+        # Clipped derivatives bound every step, so steps may be longer. The clip is twice that of
+        # full gradients: differences of gradients have half of it.
+        n_full, step_size = 0.3 * signal, between(30 * rate, 1.5, 4.5)
+        clip = between(0.2 * (signal / 30) ** 0.25, 0.2, 1.0)
+    else:
+        # Many steps under a narrow clip, which vanishes with the signal: noise has nothing to fill.
+        n_full, step_size = 0.5 * signal, between(10 * rate, 0.5, 1.5)
+        clip = min(0.01 * math.sqrt(signal) * min(signal / 40, 1.0), 1.0)
+    return plain_steps(2 * between(n_full, 5.0, 150.0), step_size, clip)
 
 
 class SVRGPlan(GradientPlan):
@@ -35,7 +35,8 @@ class SVRGPlan(GradientPlan):
 
     @cached_property
     def recipe(self):
-        return variance_reduced_recipe(self.request.signal, self.rate)
+        request = self.request
+        return variance_reduced_recipe(request.signal, self.rate, request.n_classes)
 
     @property
     def _n_inner(self):
