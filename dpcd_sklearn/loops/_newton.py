@@ -89,13 +89,11 @@ class _Path:
     def _first(self):
         """The start, or zero, in the penalty's domain."""
         problem, n = self._problem, self._problem.n_penalized
+        start, step = (0.0, 1.0) if problem.start is None else (problem.start, 0.0)
         coef = np.zeros((problem.n_outputs, problem.n_coordinates))
-        if problem.start is None:
-            coef[:, :n] = problem.penalty.proximal(0.0, 1.0)
-            return coef
-        coef[:] = problem.start.reshape(coef.shape)
-        for row in coef:
-            row[:n] = [problem.penalty.proximal(w, 0.0, j) for j, w in enumerate(row[:n])]
+        coef.flat[:] = start
+        for row in coef[:, :n]:
+            row[:] = problem.penalty.proximal_all(row, np.ones(n), step)
         return coef
 
     def _whole(self, curvature):

@@ -57,12 +57,12 @@ class Arrays(NamedTuple):
         def fill(rows):
             margins = products(X[rows], coef, bounds) + offset
             # weights are tiny long before
-            moves, target = np.clip(np.nan_to_num(margins), -1e6, 1e6).T, self.target[rows]
+            moves = np.clip(np.where(np.isnan(margins), 0.0, margins), -1e6, 1e6).T
             size = np.ptp(moves, axis=0) if len(moves) > 1 else np.abs(moves[0])
-            weight = largest / np.maximum(size, largest)
+            weighted = largest / np.maximum(size, largest) * moves
             for column, length in zip(columns.T, lengths, strict=True):
-                slopes = loss.gradient((known[:, np.newaxis] + length * moves).T, target).T
-                column[rows] = weight * sum(slopes * moves)  # output by output
+                slopes = loss.gradient((known[:, None] + length * moves).T, self.target[rows]).T
+                column[rows] = sum(slopes * weighted)  # output by output
 
         batches = list(gen_batches(len(columns), 2**13))  # in cache
         call_in_threads(fill, batches, min(effective_n_threads(n_threads), len(batches)))

@@ -14,7 +14,7 @@ So these are partial derivatives of a model with as many features: ``proofs/rele
 import math
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from ..loops._iterate import partials
 from ..losses import SquaredLoss
@@ -105,4 +105,4 @@ def with_length(plan, receipt, records, key, solution, known):
 
 def root(slopes):
     """The length at which a monotone fit of noisy derivatives is zero, or the end next to that."""
-    return float(np.interp(0.0, isotonic_regression(slopes), _LENGTHS))
+    return float(np.interp(0.0, isotonic_regression(slopes).x, _LENGTHS))

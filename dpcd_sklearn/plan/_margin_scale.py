@@ -13,9 +13,8 @@ released in the tail is one: the a at which both are equal is how far margins ar
 """
 
 import numpy as np
-from scipy.special import softmax
 
-from ..loops._problem import moments_of_margins, normal_margins, of_two_classes
+from ..loops._problem import moments_of_margins, normal_margins, softmax
 
 
 def margin_scale(tail, loss, start, clip):
@@ -40,17 +39,17 @@ def margin_scale(tail, loss, start, clip):
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         return 1.0  # the noisy moments are not finite
     if len(mean) == 1:  # two classes: margins of none and of one, whose residual counts twice
-        mean, covariance = of_two_classes(mean, covariance)
+        mean, covariance = np.append(0.0, mean), np.pad(covariance, ((1, 0), (1, 0)))
         start, clip = np.append(0.0, start), clip * 2**0.5
     moved = normal_margins(mean, covariance)
-    residual = softmax(mean + moved, axis=1)
+    residual = softmax(mean + moved)
     along = np.sum(residual * moved, axis=1, keepdims=True)
     # |p - e_y|, of each class y that a record may have
     length = np.sqrt(np.maximum(np.sum(residual**2, axis=1, keepdims=True) - 2 * residual + 1, 0))
     clipped = (moved - along) * np.minimum(1.0, clip / np.maximum(length, 1e-12))
 
     def expected(scale):
-        of_classes = softmax(start + scale * (mean + moved - start), axis=1)
+        of_classes = softmax(start + scale * (mean + moved - start))
         return np.mean(np.sum(of_classes * clipped, axis=1))
 
     if expected(1.0) <= told:

@@ -253,9 +253,8 @@ class MomentUnits(SquareUnits):
     n_samples, smoothness, n_normalizer : as of GeometryUnits
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer):
-        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
-                         n_normalizer=n_normalizer)  # fmt: skip
+    def __init__(self, event, **numbers):
+        super().__init__(event, **numbers)
         if self.noiseless:
             return
         gaussian = all(type(release) is GaussianEvent for release in event.releases)
@@ -321,9 +320,7 @@ class MomentOracle(Oracle):
         ValueError
             If the clip is not positive, or the geometry is zero or not finite.
         """
-        ((square,),) = self._release(
-            "mean squares", ("trace",), root, coef, clip, clip, clip
-        )  # fmt: skip
+        ((square,),) = self._release("mean squares", ("trace",), root, coef, clip, clip, clip)
         return float(square)
 
     def release_moments(self, root, coef, clip, row_norm, score_norm):

@@ -73,9 +73,8 @@ class SquareUnits(GeometryUnits):
         If the numbers are outside of what is proved.
     """
 
-    def __init__(self, event, *, n_samples, smoothness, n_normalizer, n_outputs=1):
-        super().__init__(event, n_samples=n_samples, smoothness=smoothness,
-                         n_normalizer=n_normalizer, n_outputs=n_outputs)  # fmt: skip
+    def __init__(self, event, **numbers):
+        super().__init__(event, **numbers)
         if self.n_coordinates > MOST_COORDINATES:
             raise ValueError(
                 f"a curvature matrix of {self.n_coordinates:,} coordinates is more than the "
@@ -293,10 +292,11 @@ def integer_transform(root):
 def exact_image(transform, sums):
     """The transform times the sums of each output, up to 2^68, exactly: an array of int.
 
-    Pieces of 15 bits: a row's norm is at most 2^31, theirs at most 2^15 sqrt(size) (up to 2^21).
+    Pieces of 15 bits, the last one signed: a row's norm is at most 2^31, theirs at most 2^21.
     """
-    sign, rest, starts = np.sign(sums), np.abs(sums), range(0, 75, _LIMB)
-    pieces = [sign * ((rest >> start) & (2**_LIMB - 1)) for start in starts]
+    starts, digits, two = range(0, 75, _LIMB), 2**_LIMB - 1, 2 * _LIMB
+    low, high = (sums & (2**two - 1)).astype(np.int64), (sums >> two).astype(np.int64)
+    pieces = [low & digits, low >> _LIMB, high & digits, high >> _LIMB & digits, high >> two]
     images = np.array(pieces, dtype=np.float64).reshape(-1, len(transform)) @ transform.T
     images = images.astype(np.int64).astype(object).reshape(len(starts), -1)
     return sum(image << start for image, start in zip(images, starts, strict=True))

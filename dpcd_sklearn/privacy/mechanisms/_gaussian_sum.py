@@ -53,9 +53,7 @@ class SumUnits(Units):
 
     def _grid(self, noise_multiplier, slack):
         """Bits of the noise, and units of a one."""
-        bits = noise_bits(
-            noise_multiplier, self.sensitivity, self.n_normalizer, self.n_samples, 1
-        )  # fmt: skip
+        bits = noise_bits(noise_multiplier, self.sensitivity, self.n_normalizer, self.n_samples, 1)
         return bits, int(record_limit(bits, noise_multiplier, self.sensitivity, 1, slack))
 
     @property

@@ -220,7 +220,7 @@ cdef class GeometrySums(CurvatureSums):
         with gil:
             try:
                 self._limbs, self._unit, self._of_first = limbs(
-                    np.reshape(coef, (self.n_outputs, -1)), self._per_unit, self._apart)
+                    np.asarray(coef).reshape(self.n_outputs, -1), self._per_unit, self._apart)
             except BaseException as error:
                 return hold(error)
         self._per_clip, self._most = question.limit / (question.clip * self._root_curvature), most
