@@ -58,12 +58,10 @@ cpdef int noise_bits(double noise_multiplier, double neighbors, double n_normali
     Raises
     ------
     ValueError
-        If the noise or a number is not positive and finite, no grid suits it, or of more records.
+        If the noise is not positive and finite, no grid suits it, or of more records.
     """
     if not 0 < noise_multiplier < math.inf:
         raise ValueError(f"noise must be positive and finite, got {noise_multiplier!r}")
-    if not 1 <= n_normalizer < math.inf:
-        raise ValueError(f"n_normalizer is a public number of records, got {n_normalizer!r}")
     target = min(most, 2.0**50 / n_normalizer)
     bits = min(MAX_NOISE_BITS, math.floor(math.log2(noise_multiplier * neighbors * target)))
     if bits < 1 or record_limit(bits, noise_multiplier, neighbors, size) < 1:
