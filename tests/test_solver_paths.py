@@ -304,14 +304,14 @@ def test_max_iter_counts_passes(data, solver, params, max_iter, n_updates):
         assert set(counts) == {n_updates * (params.get("block_size", 1) if solver == "gcd" else 1)}
 
 
-@table(("solver", "shape"), [("compgd", (200, 10)), ("svrg", (1_000, 30))])
-def test_little_evidence_ruins_no_regression(solver, shape):
+@table("solver", ["cd", "gcd", "compgd", "svrg"])
+def test_little_evidence_ruins_no_regression(solver):
     rng = np.random.default_rng(0)
-    X, coef = rng.normal(size=shape), rng.normal(size=shape[1])
+    X, coef = rng.normal(size=(200, 10)), rng.normal(size=10)
     y = X @ coef / np.linalg.norm(coef) + 0.7 * rng.normal(size=len(X))
-    stated = {"feature_bounds": (-4, 4), "target_bounds": (-4.5, 4.5), "epsilon": 0.3}
+    stated = {"feature_bounds": (-4, 4), "target_bounds": (-4.5, 4.5), "epsilon": 0.2}
     models = fits(DPLinearRegressor(solver=solver, delta=1e-6, **stated), X, y, 7)
-    assert np.median([model.score(X, y) for model in models]) > -0.2  # -3 and -1 with wider clips
+    assert np.median([model.score(X, y) for model in models]) > -0.2
 
 
 def test_long_steps_of_classes_are_stable_with_any_ridge(data):

@@ -23,7 +23,8 @@ def coordinate_recipe(request):
         clip = between(0.04 * math.sqrt(signal), 0.1, 1.0)
     else:
         clip = between(0.25 * (signal / 70) ** 0.25, 0.1, 0.5)
-        clip = min(clip, 0.05 * math.sqrt(signal / request.n_coordinates))
+        widest = 0.05 * math.sqrt(signal / request.n_coordinates)
+        clip = min(clip, widest) * min(signal / 10, 1.0)
     return plain_steps(between(0.75 * signal, 10.0, 200.0), 1.0, clip)
 
 

@@ -16,11 +16,11 @@ def compressed_recipe(signal, share, n_classes):
     if n_classes:
         # Clipped derivatives bound every step: it may be longer than what is stable of squares.
         n_iter, step_size = signal / share, 10.8
-        clip = between(0.15 * (signal / 30) ** 0.25, 0.15, 0.75)
+        clip = between(0.15 * (signal / 30) ** 0.25, 0.15, 0.75) * min(signal / 15, 1.0)
     else:
         # Many steps under a narrow clip, which vanishes with the signal: noise has nothing to fill.
         n_iter, step_size = 3.0 * signal / share, 1.8
-        clip = min(0.01 * math.sqrt(signal), 0.75)
+        clip = min(0.01 * math.sqrt(signal) * min(signal / 20, 1.0), 0.75)
     return plain_steps(between(n_iter, 100.0, 2_000.0), step_size, clip)
 
 
@@ -46,10 +46,8 @@ class CompGDPlan(GradientPlan):
 
     @cached_property
     def problem(self):
-        found = super().problem
-        if self.request.solver.step_size != "auto":
-            return found
-        return _with_shorter_steps(found)
+        is_stated = self.request.solver.step_size != "auto"
+        return super().problem if is_stated else _with_shorter_steps(super().problem)
 
     @cached_property
     def alone(self):

@@ -24,7 +24,8 @@ def greedy_recipe(signal, bounded_curvature):
     """
     n_steps = between(max(min(signal, 150.0), signal / 10), 10.0, 600.0)
     step_size = between(12.0 * (200 / signal) ** 0.5, 8.0, 12.0) if bounded_curvature else 1.5
-    clip = between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5)
+    # a clip that vanishes with the signal: noise has nothing to fill then
+    clip = between(0.2 * (signal / 100) ** 0.4, 0.2, 0.5) * min(signal / 15, 1.0)
     return plain_steps(n_steps, step_size, clip, "last")
 
 
