@@ -270,9 +270,8 @@ def found_scales(plan, receipt, place, key):
     key : bytes of length 32, or None
         Reproducible noise; that of the updates is another one.
     """
-    search, units = plan.request.scales, SCALES.units(plan, place.n_samples)
-    n, own_key = plan.request.budget.n, SCALES.key(key)
-    oracle = QuantileOracle(receipt, units, place, key=own_key, n_public=n)
+    search, n = plan.request.scales, plan.request.budget.n
+    _, oracle = SCALES.opened(plan, receipt, place, key, QuantileOracle, n_public=n)
     features, row_norm, cut, evidence = None, None, NOTHING_CUT, n * search.eta
     if search.features == "share":
         share = find_share(oracle, *stated_bounds(plan.request))

@@ -190,10 +190,10 @@ def found_target(plan, receipt, place, key):
     ----------
     plan, receipt, place, key : as of `found_scales`
     """
-    request, units = plan.request, TARGET.units(plan, place.n_samples)
-    search, middle = request.target_search, None
+    request, middle = plan.request, None
+    search = request.target_search
     kind = QuantileOracle if search.eta else Oracle
-    oracle = kind(receipt, units, place, key=TARGET.key(key))
+    _, oracle = TARGET.opened(plan, receipt, place, key, kind)
     if request.finds_target:
         lo, hi = find_target(oracle, search, centred=request.centres_target)
     elif request.has_log_link:
