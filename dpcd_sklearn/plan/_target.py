@@ -193,7 +193,7 @@ def found_target(plan, receipt, place, key):
     request, middle = plan.request, None
     search = request.target_search
     kind = QuantileOracle if search.eta else Oracle
-    _, oracle = TARGET.opened(plan, receipt, place, key, kind)
+    units, oracle = TARGET.opened(plan, receipt, place, key, kind)
     if request.finds_target:
         lo, hi = find_target(oracle, search, centred=request.centres_target)
     elif request.has_log_link:
